@@ -1,0 +1,123 @@
+// Compiles variants, keeps the kernel cache, and runs kernels.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnc/BlockMask.h"
+#include "attnc/Executor.h"
+#include "attnc/Status.h"
+#include "attnc/Tensor.h"
+#include "attnc/Variant.h"
+
+namespace attnc {
+
+struct ContextOptions {
+  // Directory of the on-disk cache. Empty: $ATTNC_CACHE_DIR, else $XDG_CACHE_HOME/attnc,
+  // else ~/.cache/attnc. "none" keeps kernels in memory only.
+  std::string cacheDir;
+  // Read-only directories looked at before cacheDir (pre-built kernels).
+  std::vector<std::string> systemCacheDirs;
+  uint64_t cacheLimitBytes = uint64_t(1) << 30;
+  // A miss is an error instead of a compile.
+  bool forbidJit = false;
+  // Path of libattnc_compiler.so. Empty: $ATTNC_COMPILER, else beside libattnc.
+  std::string compilerPath;
+  // Runs the tasks; null makes a thread pool of one worker a processor.
+  std::shared_ptr<Executor> executor;
+  // Called at the start and end of every compile and on cache trouble. Null: silent.
+  std::function<void(const std::string &)> log;
+};
+
+struct CompileOptions {
+  DType dtype = DType::F32; // of query, key, value and output: F32, F16, BF16
+  int headDim = 64;         // 1 to 512
+  int valueDim = 64;        // 1 to 512
+  int splitSize = 1024;     // keys a split holds; a multiple of 64; part of the result's bits
+  std::string target;       // "cpu" or "" for the host's best; "cpu:sse", "cpu:avx2",
+                            // "cpu:avx512", "cpu:avx512_bf16", "cpu:neon"
+  // Dtypes of the captures where they are not the declared type's own
+  // (f32, i32, bool): for example {"slopes", DType::BF16}.
+  std::vector<std::pair<std::string, DType>> captureDtypes;
+};
+
+struct RunStats {
+  double milliseconds = 0;
+  int64_t tilesTotal = 0, tilesVisited = 0, tilesPartial = 0;
+};
+
+struct RunArguments {
+  TensorView query;  // [batch, heads, queryLength, headDim], last stride 1
+  TensorView key;    // [batch, kvHeads, kvLength, headDim]; heads a multiple of kvHeads
+  TensorView value;  // [batch, kvHeads, kvLength, valueDim]
+  TensorView output; // [batch, heads, queryLength, valueDim]
+  std::optional<TensorView> lse; // f32 [batch, heads, queryLength], natural logarithm
+  Bindings bindings;
+  std::optional<float> scale;    // default: the variant's, else 1/sqrt(headDim)
+  int64_t queryOffset = 0;       // q_idx of row 0, for chunks of a longer sequence
+  const BlockMask *blockMask = nullptr; // made for these sizes; null makes one
+  bool skipEmptyTiles = true;    // false visits every tile: same bits, for tests
+};
+
+struct CompileInfo {
+  bool fromMemory = false, fromDisk = false; // neither: compiled now
+  double milliseconds = 0;
+  std::string key; // of the cache, 64 hexadecimal digits
+  std::string target;
+};
+
+// A compiled variant. Immutable, cheap to copy, safe to run from many threads at once.
+class ATTNC_EXPORT Kernel {
+public:
+  // Computes output (and lse). A row with no visible key gives 0 and -inf.
+  // Errors: InvalidArgument, naming the tensor and what was expected.
+  Status run(const RunArguments &arguments, RunStats *stats = nullptr) const;
+  // The variant after simplification and mask extraction, which block masks are made from.
+  const Variant &variant() const;
+  const CompileInfo &info() const;
+
+  struct State;
+  explicit Kernel(std::shared_ptr<const State> state) : state(std::move(state)) {}
+
+private:
+  std::shared_ptr<const State> state;
+};
+
+// Owns cache, threads and compiler. Safe to use from many threads at once.
+class ATTNC_EXPORT Context {
+public:
+  static Result<Context> create(const ContextOptions &options = {});
+
+  Result<Kernel> compile(const Variant &variant, const CompileOptions &options) const;
+
+  // The text of one stage: "attn", "staged", "vector", "llvm", "asm". Never cached.
+  Result<std::string> dump(const Variant &variant, const CompileOptions &options,
+                           const std::string &stage) const;
+
+  struct CacheEntry {
+    std::string key, variant, target;
+    uint64_t bytes = 0;
+    std::string created; // ISO 8601, UTC
+    double compileMs = 0;
+  };
+  Result<std::vector<CacheEntry>> cacheEntries() const;
+  Result<int64_t> clearCache() const; // entries removed
+  std::string cacheDirectory() const;
+  Executor &executor() const;
+
+  struct State;
+  explicit Context(std::shared_ptr<State> state) : state(std::move(state)) {}
+
+private:
+  std::shared_ptr<State> state;
+};
+
+// The float64 reference: a plain loop over query rows and keys, every operation of the
+// variant in double precision, output rounded once. Slow; for tests and --compare.
+ATTNC_EXPORT Status runReference(const Variant &variant, const RunArguments &arguments,
+                                 Executor *executor = nullptr);
+
+} // namespace attnc
