@@ -1,0 +1,1 @@
+# The attn dialect (MLIR side).
