@@ -114,7 +114,17 @@ ParsedProgram parseProgram(std::string_view text);
 
 // Reads a name, arity or result rule from Opcodes.def.
 std::string_view opcodeText(Opcode op);
-int opcodeArity(Opcode op);
+int opcodeArity(Opcode op); // -1: any number
+std::optional<ScalarType> opcodeResult(Opcode op, ScalarType operand); // nothing for Any
+std::optional<Opcode> opcodeFromText(std::string_view text);
+
+// The spellings of the text form.
+std::string_view scalarTypeText(ScalarType type);       // "i1", "i32", "f32"
+std::string_view dimText(DimKind dim);                  // "KV"
+std::optional<DimKind> dimFromText(std::string_view text);
+std::string_view argumentText(ArgumentKind kind);       // "q_idx"
+std::string_view predicateText(IntPredicate predicate); // "sge"
+std::string_view predicateText(FloatPredicate predicate);
 
 // Appends instructions to a function with hash-consing and constant folding: equal
 // instructions get one ValueId. Operand types are the caller's duty (asserted).
@@ -153,5 +163,11 @@ private:
 // nothing for leaves (Argument, Param, Dim, Load). This is the folder's, the
 // interpreter's and the tests' one definition of integer and float semantics.
 std::optional<uint32_t> evaluateBits(const Instruction &instruction, const uint32_t *operands);
+
+// Its pieces, also used in double by the reference.
+bool compareInts(IntPredicate predicate, uint32_t a, uint32_t b);
+bool compareFloats(FloatPredicate predicate, double a, double b);
+double evaluateFloat(Opcode op, const double *operands); // operations on floats only
+int32_t floatToInt(double value);                        // saturating, NaN -> 0
 
 } // namespace attnc
