@@ -25,6 +25,8 @@ public:
                                const std::string &name = "");
   // From the text form of the attn dialect (one attn.variant).
   static Result<Variant> fromIr(std::string_view text);
+  // From a front end's own Program (ir/Program.h; not installed).
+  static Variant fromProgram(std::shared_ptr<const Program> program);
   // The names of the variants that a file defines, in order.
   static Result<std::vector<std::string>> list(const std::string &path);
 

@@ -12,6 +12,7 @@
 #include "attnc/BlockMask.h"
 #include "attnc/Context.h"
 #include "attnc/Executor.h"
+#include "attnc/Files.h"
 #include "attnc/Status.h"
 #include "attnc/Tensor.h"
 #include "attnc/Variant.h"
