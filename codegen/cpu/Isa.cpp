@@ -1,41 +1,38 @@
-// Names of the instruction families and what the processor at hand offers. A family is
-// there only if all of its x86-64 level is, because that level is what LLVM compiles for.
+// Names of the instruction families and what this processor can run.
 #include "codegen/cpu/KernelConfig.h"
 
 namespace attnc::cpu {
 
 namespace {
-
-struct Named {
+struct IsaRow {
   Isa isa;
   std::string_view name;
 };
-// Worst first within one architecture.
-constexpr Named kNames[] = {{Isa::Sse, "sse"},
+constexpr IsaRow kRows[] = {{Isa::Sse, "sse"},
                             {Isa::Avx2, "avx2"},
                             {Isa::Avx512, "avx512"},
                             {Isa::Avx512Bf16, "avx512_bf16"},
                             {Isa::Neon, "neon"}};
-
 } // namespace
 
 std::string_view isaName(Isa isa) {
-  for (const Named &named : kNames)
-    if (named.isa == isa)
-      return named.name;
-  return "unknown";
+  for (const IsaRow &row : kRows)
+    if (row.isa == isa)
+      return row.name;
+  return "";
 }
 
 std::optional<Isa> isaFromName(std::string_view name) {
-  for (const Named &named : kNames)
-    if (named.name == name)
-      return named.isa;
+  for (const IsaRow &row : kRows)
+    if (row.name == name)
+      return row.isa;
   return std::nullopt;
 }
 
-// The builtins also ask the operating system (XGETBV) whether it saves the wide registers.
+// The levels x86-64-v2, -v3 and -v4 include what the emitter's targets use.
 bool hostRuns(Isa isa) {
 #if defined(__x86_64__)
+  __builtin_cpu_init();
   switch (isa) {
   case Isa::Sse:
     return __builtin_cpu_supports("x86-64-v2");
@@ -57,11 +54,10 @@ bool hostRuns(Isa isa) {
 }
 
 Isa hostIsa() {
-  Isa best = Isa::Sse;
-  for (const Named &named : kNames)
-    if (hostRuns(named.isa))
-      best = named.isa;
-  return best;
+  for (Isa isa : {Isa::Avx512Bf16, Isa::Avx512, Isa::Avx2, Isa::Sse})
+    if (hostRuns(isa))
+      return isa;
+  return Isa::Neon;
 }
 
 } // namespace attnc::cpu

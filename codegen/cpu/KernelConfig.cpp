@@ -2,10 +2,7 @@
 
 namespace attnc::cpu {
 
-namespace {
-
-// The runtime's own table is in a library that depends on this one.
-std::string_view nameOf(DType dtype) {
+std::string_view dtypeText(DType dtype) {
   switch (dtype) {
   case DType::F32:
     return "f32";
@@ -20,30 +17,20 @@ std::string_view nameOf(DType dtype) {
   case DType::Bool:
     return "bool";
   }
-  return "unknown";
+  return "";
 }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-} // namespace
-
+// Names come from the front ends' identifiers: nothing in them needs escaping.
 std::string KernelConfig::toJson() const {
-  std::string json = "{\"isa\":" + quoted(isaName(isa)) + ",\"dtype\":" + quoted(nameOf(dtype)) +
-                     ",\"head_dim\":" + std::to_string(headDim) +
-                     ",\"value_dim\":" + std::to_string(valueDim) +
-                     ",\"split_size\":" + std::to_string(splitSize) + ",\"captures\":[";
-  for (size_t i = 0; i < captures.size(); ++i)
-    json += std::string(i ? "," : "") + "{\"name\":" + quoted(captures[i].name) +
-            ",\"dtype\":" + quoted(nameOf(captures[i].dtype)) + "}";
-  return json + "]}";
+  std::string list;
+  for (const CaptureType &capture : captures)
+    list += std::string(list.empty() ? "" : ", ") + "{\"name\": \"" + capture.name +
+            "\", \"dtype\": \"" + std::string(dtypeText(capture.dtype)) + "\"}";
+  return "{\"emitter\": " + std::to_string(kEmitterVersion) + ", \"isa\": \"" +
+         std::string(isaName(isa)) + "\", \"dtype\": \"" + std::string(dtypeText(dtype)) +
+         "\", \"head_dim\": " + std::to_string(headDim) +
+         ", \"value_dim\": " + std::to_string(valueDim) +
+         ", \"split_size\": " + std::to_string(splitSize) + ", \"captures\": [" + list + "]}";
 }
 
 } // namespace attnc::cpu
