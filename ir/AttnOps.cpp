@@ -138,9 +138,10 @@ static LogicalResult verifyBody(Operation *function) {
 static LogicalResult verifySignature(Operation *function, ArrayRef<Type> arguments,
                                      std::optional<SmallVector<Type>> results) {
   Block &body = function->getRegion(0).front();
-  auto types = body.getArgumentTypes();
-  if (types.size() < arguments.size() || !llvm::equal(types.take_front(arguments.size()), arguments) ||
-      (results && types.size() > arguments.size() && !isa<PerElementOp>(function))) {
+  SmallVector<Type> types(body.getArgumentTypes());
+  if (types.size() < arguments.size() ||
+      !llvm::equal(ArrayRef(types).take_front(arguments.size()), arguments) ||
+      (types.size() > arguments.size() && !isa<StagedOp>(function->getParentOp()))) {
     InFlightDiagnostic error = bodyError(function, function) << "takes (";
     llvm::interleaveComma(types, error);
     error << "), expected (";
@@ -232,7 +233,8 @@ LogicalResult StagedOp::verify() {
     return stage->getRegion(0).front().getTerminator()->getOperandTypes();
   };
   auto takes = [](Operation *stage, size_t skip) {
-    return stage->getRegion(0).front().getArgumentTypes().drop_front(skip);
+    auto types = stage->getRegion(0).front().getArgumentTypes();
+    return SmallVector<Type>(llvm::drop_begin(types, std::min<size_t>(skip, types.size())));
   };
   SmallVector<Type> head(yields(getStage<PerHeadOp>()));
   for (Operation *stage : {getStage<PerRowOp>().getOperation(), getStage<PerColumnOp>().getOperation()})

@@ -7,7 +7,7 @@ namespace attnc::cpu {
 
 static std::optional<DType> dtypeFromName(llvm::StringRef name) {
   for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool})
-    if (name == dtypeText(dtype))
+    if (name == llvm::StringRef(dtypeText(dtype)))
       return dtype;
   return std::nullopt;
 }
