@@ -20,6 +20,22 @@ std::string_view dtypeText(DType dtype) {
   return "";
 }
 
+int64_t dtypeBytes(DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+  case DType::I32:
+    return 4;
+  case DType::F16:
+  case DType::BF16:
+    return 2;
+  case DType::I64:
+    return 8;
+  case DType::Bool:
+    return 1;
+  }
+  return 0;
+}
+
 // Names come from the front ends' identifiers: nothing in them needs escaping.
 std::string KernelConfig::toJson() const {
   std::string list;

@@ -24,7 +24,10 @@ inline constexpr int kDefaultSplitSize = 1024;
 // object runs on every machine that has the family.
 enum class Isa : uint8_t { Sse, Avx2, Avx512, Avx512Bf16, Neon };
 
-std::string_view dtypeText(DType dtype);            // "bf16"; dtypeName without the library
+// dtypeName and dtypeSize for code that is linked without the runtime.
+std::string_view dtypeText(DType dtype);
+int64_t dtypeBytes(DType dtype);
+
 std::string_view isaName(Isa isa);                 // "avx512_bf16"
 std::optional<Isa> isaFromName(std::string_view);
 Isa hostIsa();                                     // the best the processor has

@@ -331,7 +331,7 @@ Value ModEmitter::emitLoad(LoadOp op, ArrayRef<Value> indices) {
       return k.create<arith::MinSIOp>(low, high);
     };
     if (!isa<VectorType>(index.getType())) {
-      Value bytes = k.mul(k.mul(k.toI64(clamp(index, last)), stride), dtypeSize(dtype));
+      Value bytes = k.mul(k.mul(k.toI64(clamp(index, last)), stride), dtypeBytes(dtype));
       base = k.offset(base, bytes);
       continue;
     }
@@ -382,7 +382,7 @@ Value ModEmitter::gather(Value base, Value offsets, DType dtype, Type element) {
   k.loop(0, k.lanes, 1, [&](Value lane) {
     Value at = k.mul(lane, 4);
     Value offset = k.toI64(k.load(k.i32, k.offset(gatherBuffer, at), 0, 4));
-    Value from = k.offset(base, k.mul(offset, dtypeSize(dtype)));
+    Value from = k.offset(base, k.mul(offset, dtypeBytes(dtype)));
     k.store(asStoredScalar(loadElement(from, dtype, element.isF32())), k.offset(words, at), 0, 4);
   });
   return restored(k.loadLanes(element.isF32() ? k.vf32 : k.vi32, words), element);

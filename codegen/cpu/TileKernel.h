@@ -101,7 +101,7 @@ private:
   // Start of one (batch, head) of a tensor, in bytes from its pointer.
   Value headBase(int64_t pointerOffset, int64_t stridesOffset, Value head, int64_t elementSize);
   Value keyValueHead();
-  int elementSize() const { return static_cast<int>(dtypeSize(config.dtype)); }
+  int elementSize() const { return static_cast<int>(dtypeBytes(config.dtype)); }
   bool isPaired() const { return products == Products::Pairs; }
   bool isBf16() const { return config.dtype == DType::BF16; }
   int pairWords(int dim) const { return (dim + 1) / 2; }
