@@ -139,9 +139,9 @@ std::string_view nearest(std::string_view name, const std::vector<std::string_vi
 
 std::string didYouMean(std::string_view name, const std::vector<std::string_view> &candidates) {
   std::string_view best = nearest(name, candidates);
-  return best.empty() ? "" : "did you mean " + quoted(best) + "?";
+  return best.empty() ? "" : "did you mean " + inQuotes(best) + "?";
 }
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string inQuotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 } // namespace attnc::frontend

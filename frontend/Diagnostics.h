@@ -74,6 +74,6 @@ std::string_view nearest(std::string_view name, const std::vector<std::string_vi
 std::string didYouMean(std::string_view name, const std::vector<std::string_view> &candidates);
 
 // `text` in single quotes, as all messages name things.
-std::string quoted(std::string_view text);
+std::string inQuotes(std::string_view text);
 
 } // namespace attnc::frontend

@@ -84,7 +84,7 @@ private:
     std::string_view pair = text.substr(position, 2);
     if (pair == "&&" || pair == "||") {
       std::string_view word = pair == "&&" ? "and" : "or";
-      diagnostics.error(span(2), "unexpected " + quoted(pair), "write " + quoted(word));
+      diagnostics.error(span(2), "unexpected " + inQuotes(pair), "write " + inQuotes(word));
       push(TokenKind::Keyword, 2).text = word; // go on as if it had been written
     } else if (std::find(kPairs.begin(), kPairs.end(), pair) != kPairs.end()) {
       push(TokenKind::Punctuation, 2);
@@ -108,7 +108,7 @@ private:
       ++length;
     bool printable = static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
     diagnostics.error(span(length),
-                      printable ? "unexpected character " + quoted(text.substr(position, length))
+                      printable ? "unexpected character " + inQuotes(text.substr(position, length))
                                 : "unexpected control character " +
                                       std::to_string(static_cast<unsigned char>(c)),
                       "only comments may hold other characters than ASCII");
@@ -130,7 +130,7 @@ private:
     while (isNamePart(at(wrong)))
       ++wrong;
     if (wrong != length) {
-      diagnostics.error(span(wrong), "invalid number " + quoted(text.substr(position, wrong)),
+      diagnostics.error(span(wrong), "invalid number " + inQuotes(text.substr(position, wrong)),
                         "numbers look like 12, 0x1f, 1.5 or 2e-3");
       push(TokenKind::Integer, wrong);
       return;
@@ -167,7 +167,7 @@ private:
     const char *first = digits.data() + (isHex ? 2 : 0), *last = digits.data() + digits.size();
     auto [end, failure] = std::from_chars(first, last, value, isHex ? 16 : 10);
     if (failure != std::errc() || end != last || (!isHex && value > 0x80000000u)) {
-      diagnostics.error(span(length), "integer " + quoted(digits) + " does not fit in 32 bits",
+      diagnostics.error(span(length), "integer " + inQuotes(digits) + " does not fit in 32 bits",
                         "write it as an f32, for example 1e10");
       value = 0;
     }
@@ -185,7 +185,7 @@ private:
         wide = digits.find_first_of("eE") == std::string_view::npos ? digits.front() != '0'
                                                                     : digits.find("-") > length;
       if (wide >= 1)
-        diagnostics.error(span(length), "number " + quoted(digits) + " does not fit in f32",
+        diagnostics.error(span(length), "number " + inQuotes(digits) + " does not fit in f32",
                           "the largest f32 is about 3.4e38; infinity is written inf");
       value = 0;
     }

@@ -29,7 +29,7 @@ std::string describe(const Token &token) {
   if (token.kind == TokenKind::End)
     return "end of file";
   std::string_view text = token.text.substr(0, 40);
-  return quoted(text) + (token.kind == TokenKind::Keyword ? " (a reserved word)" : "");
+  return inQuotes(text) + (token.kind == TokenKind::Keyword ? " (a reserved word)" : "");
 }
 
 } // namespace
@@ -48,7 +48,7 @@ void Parser::failHere(std::string_view expected, std::string hint) {
 bool Parser::expect(std::string_view text, std::string_view why) {
   if (accept(text))
     return true;
-  std::string message = quoted(text) + std::string(why);
+  std::string message = inQuotes(text) + std::string(why);
   if (text != ";" || position == 0) {
     failHere(message);
     return false;
@@ -98,7 +98,7 @@ void Parser::parseItem(VariantDecl *variant) {
   else if (accept("score_mod"))
     decl = parseFunction(FunctionKind::ScoreMod);
   else if (variant && (at("variant") || at("import") || at("from")))
-    return fail(current().span, quoted(current().text) + " is not allowed inside a variant",
+    return fail(current().span, inQuotes(current().text) + " is not allowed inside a variant",
                 "move it to the top of the file");
   else if (accept("variant"))
     return parseVariant();
@@ -230,7 +230,7 @@ std::optional<ScalarType> Parser::parseScalarType() {
     return ScalarType::I32;
   if (name->text == "bool")
     return ScalarType::Bool;
-  fail(name->span, "unknown type " + quoted(name->text),
+  fail(name->span, "unknown type " + inQuotes(name->text),
        "the types are f32, i32, bool and tensors such as f32[H, KV]");
   return std::nullopt;
 }
@@ -338,7 +338,7 @@ void Parser::parseVariant() {
     if (panicking)
       skipItem(start, true);
   }
-  expect("}", " to close variant " + quoted(variant.name));
+  expect("}", " to close variant " + inQuotes(variant.name));
 }
 
 // A field starts with its name and '='; anything else is left to parseItem.
@@ -357,7 +357,7 @@ bool Parser::parseField(VariantDecl &variant) {
   }
   if (current().kind != TokenKind::Name)
     return false;
-  fail(current().span, "unknown field " + quoted(current().text.substr(0, 40)),
+  fail(current().span, "unknown field " + inQuotes(current().text.substr(0, 40)),
        "the fields of a variant are mask_mod, score_mod, scale and sink");
   return true;
 }

@@ -222,7 +222,7 @@ Expr *Parser::parseReindex(Expr *body) {
     }
     for (ArgumentKind seen : rebound)
       if (seen == static_cast<ArgumentKind>(index))
-        fail(name.span, quoted(name.text) + " is given twice", "keep one of the two");
+        fail(name.span, inQuotes(name.text) + " is given twice", "keep one of the two");
     ++position;
     expect("=");
     rebound.push_back(static_cast<ArgumentKind>(index));
