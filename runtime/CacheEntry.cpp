@@ -52,10 +52,9 @@ KernelRequest::KernelRequest(const Program &program, cpu::KernelConfig kernelCon
   configJson = config.toJson();
   Sha256 hash;
   // Each field ends in a byte that none of them holds.
-  for (std::string_view field :
-       {std::string_view("attnc kernel"), std::string_view(std::to_string(kCacheSchema)),
-        std::string_view(std::to_string(cpu::kEmitterVersion)), std::string_view(ATTNC_LLVM_VERSION),
-        std::string_view(canonicalIr), std::string_view(configJson)}) {
+  for (const std::string &field :
+       {std::string("attnc kernel"), std::to_string(kCacheSchema), std::to_string(cpu::kEmitterVersion),
+        std::string(ATTNC_LLVM_VERSION), canonicalIr, configJson}) {
     hash.update(field);
     hash.update(std::string_view("\0", 1));
   }

@@ -1,0 +1,183 @@
+#include "attnc/Context.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "ir/Program.h"
+#include "runtime/KernelCache.h"
+#include "runtime/KernelState.h"
+#include "runtime/Suggest.h"
+
+namespace attnc {
+
+struct Context::State {
+  CompilerLibrary compiler;
+  KernelCache cache;
+  std::shared_ptr<Executor> executor;
+
+  State(std::vector<std::string> compilerPaths, KernelCache::Options options, std::shared_ptr<Executor> executor)
+      : compiler(std::move(compilerPaths)), cache(std::move(options), compiler), executor(std::move(executor)) {}
+};
+
+namespace {
+
+// The environment is read here and nowhere else.
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::optional<std::string> userCacheDirectory(const ContextOptions &options) {
+  std::string path = options.cacheDir;
+  if (path.empty())
+    path = environment("ATTNC_CACHE_DIR");
+  if (path == "none")
+    return std::nullopt;
+  if (!path.empty())
+    return path;
+  // The XDG rules: a relative path there is to be ignored.
+  if (std::string base = environment("XDG_CACHE_HOME"); base.starts_with('/'))
+    return base + "/attnc";
+  if (std::string home = environment("HOME"); home.starts_with('/'))
+    return home + "/.cache/attnc";
+  return std::nullopt;
+}
+
+std::vector<std::string> compilerPaths(const ContextOptions &options) {
+  if (!options.compilerPath.empty())
+    return {options.compilerPath};
+  if (std::string path = environment("ATTNC_COMPILER"); !path.empty())
+    return {path};
+  return CompilerLibrary::defaultPaths();
+}
+
+Result<cpu::Isa> readTarget(const std::string &target) {
+  if (target.empty() || target == "cpu")
+    return cpu::hostIsa();
+  if (target.starts_with("cpu:"))
+    if (std::optional<cpu::Isa> isa = cpu::isaFromName(std::string_view(target).substr(4)))
+      return *isa;
+  const std::vector<std::string> known = {"cpu",          "cpu:sse",  "cpu:avx2", "cpu:avx512",
+                                          "cpu:avx512_bf16", "cpu:neon"};
+  return Error{ErrorCode::NotFound, fmt::format("target '{}' is unknown{}", target, suggestion(target, known))};
+}
+
+Status checkDim(const char *name, int value) {
+  if (value >= 1 && value <= 512)
+    return {};
+  return invalidArgument(fmt::format("{}: expected 1 to 512, found {}", name, value));
+}
+
+Result<std::vector<cpu::CaptureType>> captureTypes(const Program &program, const CompileOptions &options) {
+  std::vector<cpu::CaptureType> types;
+  std::vector<std::string> names;
+  for (const Capture &capture : program.captures) {
+    types.push_back({capture.name, naturalDtype(capture)});
+    names.push_back(capture.name);
+  }
+  for (const auto &[name, dtype] : options.captureDtypes) {
+    auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      return invalidArgument(fmt::format("captureDtypes: variant '{}' declares no capture '{}'{}", program.name, name,
+                                         suggestion(name, names)));
+    const Capture &declared = program.captures[found - names.begin()];
+    if (!fitsDeclaredType(declared, dtype))
+      return invalidArgument(fmt::format("captureDtypes: capture '{}' is declared like {}, which {} does not fit; "
+                                         "f32 takes f32, f16, bf16, and i32 takes i32, i64",
+                                         name, dtypeName(naturalDtype(declared)), dtypeName(dtype)));
+    types[found - names.begin()].dtype = dtype;
+  }
+  return types;
+}
+
+Result<cpu::KernelConfig> readOptions(const Program &program, const CompileOptions &options) {
+  if (options.dtype != DType::F32 && options.dtype != DType::F16 && options.dtype != DType::BF16)
+    return invalidArgument(fmt::format("dtype: expected f32, f16 or bf16, found {}", dtypeName(options.dtype)));
+  if (Status s = checkDim("headDim", options.headDim); !s)
+    return s.error();
+  if (Status s = checkDim("valueDim", options.valueDim); !s)
+    return s.error();
+  if (options.splitSize < cpu::kBlockN || options.splitSize > 1 << 30 || options.splitSize % cpu::kBlockN)
+    return invalidArgument(fmt::format("splitSize: expected a multiple of {} up to {}, found {}", cpu::kBlockN,
+                                       1 << 30, options.splitSize));
+  Result<cpu::Isa> isa = readTarget(options.target);
+  if (!isa)
+    return isa.error();
+  Result<std::vector<cpu::CaptureType>> captures = captureTypes(program, options);
+  if (!captures)
+    return captures.error();
+  cpu::KernelConfig config;
+  config.isa = *isa;
+  config.dtype = options.dtype;
+  config.headDim = options.headDim;
+  config.valueDim = options.valueDim;
+  config.splitSize = options.splitSize;
+  config.captures = *std::move(captures);
+  return config;
+}
+
+// The cache is blind to names, so a kernel may come from a variant of another one.
+Variant underName(std::shared_ptr<const Program> program, const std::string &name) {
+  if (program->name == name)
+    return Variant::fromProgram(std::move(program));
+  Program renamed = *program;
+  renamed.name = name;
+  return Variant::fromProgram(std::make_shared<const Program>(std::move(renamed)));
+}
+
+} // namespace
+
+Result<Context> Context::create(const ContextOptions &options) {
+  KernelCache::Options cache;
+  cache.userDirectory = userCacheDirectory(options);
+  cache.systemDirectories = options.systemCacheDirs;
+  cache.limitBytes = options.cacheLimitBytes;
+  cache.forbidJit = options.forbidJit;
+  cache.log = options.log ? options.log : [](const std::string &) {};
+  std::shared_ptr<Executor> executor = options.executor ? options.executor : makeThreadPool();
+  return Context(std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor)));
+}
+
+Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &options) const {
+  const Program &program = variant.program();
+  Result<cpu::KernelConfig> config = readOptions(program, options);
+  if (!config)
+    return config.error();
+  const KernelRequest request(program, *std::move(config));
+  CompileInfo info;
+  Result<KernelCache::Loaded> loaded = state->cache.get(request, program, info);
+  if (!loaded)
+    return loaded.error();
+  return Kernel(std::make_shared<Kernel::State>(Kernel::State{
+      variant, underName((*loaded)->simplified, program.name), *loaded, state->executor, std::move(info)}));
+}
+
+Result<std::string> Context::dump(const Variant &variant, const CompileOptions &options,
+                                  const std::string &stage) const {
+  const std::vector<std::string> stages = {"attn", "staged", "vector", "llvm", "asm"};
+  if (std::find(stages.begin(), stages.end(), stage) == stages.end())
+    return Error{ErrorCode::NotFound, fmt::format("stage '{}' is unknown{}", stage, suggestion(stage, stages))};
+  Result<cpu::KernelConfig> config = readOptions(variant.program(), options);
+  if (!config)
+    return config.error();
+  Result<CompilerOutput> output = state->compiler.compile(variant.ir(/*withLocations=*/true), config->toJson(), stage);
+  if (!output)
+    return output.error();
+  return std::move(output->bytes);
+}
+
+Result<std::vector<Context::CacheEntry>> Context::cacheEntries() const {
+  std::vector<CacheEntry> entries;
+  for (const SidecarSummary &summary : state->cache.list())
+    entries.push_back({summary.key, summary.variant, summary.target, summary.objectBytes, summary.created,
+                       summary.compileMs});
+  return entries;
+}
+
+Result<int64_t> Context::clearCache() const { return state->cache.clear(); }
+std::string Context::cacheDirectory() const { return state->cache.directory(); }
+Executor &Context::executor() const { return *state->executor; }
+
+} // namespace attnc

@@ -1,0 +1,1 @@
+#include "attnc/Files.h"
