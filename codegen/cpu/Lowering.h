@@ -30,7 +30,7 @@ void buildLoweringPipeline(mlir::OpPassManager &passes);
 
 enum class Artifact { LlvmIr, Assembly, Object };
 
-// Translates, optimises (-O3, no fast-math) and emits a module of the LLVM dialect.
+// Translates, optimises (no fast-math) and emits a module of the LLVM dialect.
 llvm::Expected<llvm::SmallVector<char, 0>> emitArtifact(mlir::ModuleOp module, Isa isa,
                                                         Artifact artifact);
 
