@@ -35,7 +35,11 @@ void TileKernel::packQueries(Value rowCount) {
   // A packed column is one element, or in pair mode a word of two.
   const int words = isPaired() ? config.headDim / 2 : config.headDim;
   const int whole = words / k.lanes * k.lanes, wordSize = isPaired() ? 4 : elementSize();
-  Value scale = isPaired() ? Value() : mods.scoreScale();
+  Value scale = isBf16() ? Value() : mods.scoreScale();
+  auto scaled = [&](Value element) {
+    return scale ? k.mulf(element, isa<VectorType>(element.getType()) ? k.broadcast(scale) : scale)
+                 : element;
+  };
 
   k.loop(0, schedule.blockM, k.lanes, [&](Value query) {
     SmallVector<Value> row;
@@ -49,7 +53,7 @@ void TileKernel::packQueries(Value rowCount) {
       for (int lane = 0; lane < k.lanes; ++lane) {
         Value at = k.offset(row[lane], k.mul(word, wordSize));
         tile.push_back(isPaired() ? k.load(k.vi32, at, 0, 1)
-                                  : k.mulf(loadWidened(at, /*lanes=*/true), k.broadcast(scale)));
+                                  : scaled(loadWidened(at, /*lanes=*/true)));
       }
       k.transpose(tile);
       Value to = k.offset(packed, k.mul(word, rowBytes()));
@@ -61,7 +65,7 @@ void TileKernel::packQueries(Value rowCount) {
       for (int lane = 0; lane < k.lanes; ++lane) {
         Value at = k.offset(row[lane], k.mul(word, wordSize));
         Value element = isPaired() ? k.load(k.i32, at, 0, 1)
-                                   : k.mulf(loadWidened(at, /*lanes=*/false), scale);
+                                   : scaled(loadWidened(at, /*lanes=*/false));
         k.store(element, to, lane * 4);
       }
     });

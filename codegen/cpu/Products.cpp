@@ -39,8 +39,8 @@ void TileKernel::scoreBlock(Value firstKey, int rows, Value keys, Value strideBy
   SmallVector<Value> row;
   for (int r = 0; r < rows; ++r)
     row.push_back(k.offset(keys, k.mul(k.min(k.add(firstKey, r), lastKey), strideBytes)));
-  Value scale;
-  if (isPaired())
+  Value scale; // bf16 queries are packed as they are and scaled here
+  if (isBf16())
     scale = k.broadcast(mods.scoreScale());
 
   k.loop(0, schedule.blockM, span, [&](Value query) {

@@ -4,7 +4,7 @@
 // keys and values are read as they lie in memory, broadcast element by element, and no
 // reduction ever crosses lanes: each lane is one query's scalar chain, whatever the width.
 //
-//   begin   Q^T[d][q] <- query rows, transposed (scaled, unless bf16 pairs)
+//   begin   Q^T[d][q] <- query rows, transposed (scaled, unless bf16)
 //   split   for each tile, upward:
 //             S[kv][q]   = sum_d K[kv][d] Q^T[d][q]            emitScores
 //             S          = score_mod, mask; row max            emitScorePass
