@@ -111,7 +111,8 @@ private:
                       printable ? "unexpected character " + inQuotes(text.substr(position, length))
                                 : "unexpected control character " +
                                       std::to_string(static_cast<unsigned char>(c)),
-                      "only comments may hold other characters than ASCII");
+                      c == '"' ? "there are no strings; modules are named with dots: import a.b;"
+                               : "only comments may hold other characters than ASCII");
     position += length;
   }
 

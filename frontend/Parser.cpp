@@ -45,12 +45,37 @@ void Parser::failHere(std::string_view expected, std::string hint) {
        std::move(hint));
 }
 
+namespace {
+
+// What to write where `text` was expected.
+std::string_view helpFor(std::string_view text) {
+  static constexpr std::pair<std::string_view, std::string_view> table[] = {
+      {")", "each '(' needs its ')'"},
+      {"]", "each '[' needs its ']'"},
+      {"}", "each '{' needs its '}'"},
+      {"=", "give it a value: name = value"},
+      {":", "write the type behind the name: name: i32"},
+      {"..", "loops look like: for i in 0 .. 8 { ... }"},
+      {"in", "loops look like: for i in 0 .. 8 { ... }"},
+      {"{", "bodies stand in braces"},
+      {"[", "tensor types look like f32[H, KV]"},
+      {"then", "write: if condition then a else b"},
+      {"else", "write: if condition then a else b"},
+      {"import", "write: from module import name, name;"}};
+  for (auto [key, help] : table)
+    if (text == key)
+      return help;
+  return "";
+}
+
+} // namespace
+
 bool Parser::expect(std::string_view text, std::string_view why) {
   if (accept(text))
     return true;
   std::string message = inQuotes(text) + std::string(why);
   if (text != ";" || position == 0) {
-    failHere(message);
+    failHere(message, std::string(helpFor(text)));
     return false;
   }
   // A forgotten semicolon belongs to the line before, not to what follows.
@@ -66,7 +91,8 @@ const Token *Parser::expectName(std::string_view what) {
   if (panicking)
     return nullptr;
   if (current().kind != TokenKind::Name) {
-    failHere(what, current().kind == TokenKind::Keyword ? "choose another name" : "");
+    failHere(what, current().kind == TokenKind::Keyword ? "choose another name"
+                                                        : "names are letters, digits and _");
     return nullptr;
   }
   return &tokens[position++];
@@ -93,6 +119,9 @@ void Parser::parseItem(VariantDecl *variant) {
     decl = parseTensor();
   else if (accept("fn"))
     decl = parseFunction(FunctionKind::Fn);
+  else if (!variant && (at("mask_mod") || at("score_mod")) && ahead().text == "=")
+    return fail(current().span, inQuotes(current().text) + " = ... belongs inside a variant",
+                "write: variant name { " + std::string(current().text) + " = ...; }");
   else if (accept("mask_mod"))
     decl = parseFunction(FunctionKind::MaskMod);
   else if (accept("score_mod"))
@@ -108,7 +137,8 @@ void Parser::parseItem(VariantDecl *variant) {
     return failHere("a field (mask_mod, score_mod, scale, sink) or a declaration",
                     "fields look like: mask_mod = q_idx >= kv_idx;");
   else
-    return failHere("variant, mask_mod, score_mod, fn, const, param, tensor or import");
+    return failHere("variant, mask_mod, score_mod, fn, const, param, tensor or import",
+                    "a file is a list of declarations and variants");
   if (decl)
     (variant ? variant->decls : ast.decls).push_back(decl);
 }
@@ -123,11 +153,11 @@ void Parser::skipItem(size_t start, bool inVariant) {
     } else if (at("}")) {
       if (braces == 0 && inVariant)
         return;
-      if (braces <= 1) {
+      braces -= braces != 0;
+      if (braces == 0 && ahead().text != "else" && ahead().text != ";") {
         ++position;
         return;
       }
-      --braces;
     } else if (braces == 0 && at(";")) {
       ++position;
       return;
@@ -210,7 +240,7 @@ Decl *Parser::parseTensor() {
   while (!panicking && current().kind == TokenKind::Name) {
     std::string_view fact = current().text;
     if (fact != "sorted" && fact != "grad") {
-      failHere("sorted, grad or ';'");
+      failHere("sorted, grad or ';'", "sorted and grad are the facts a tensor can have");
       break;
     }
     (fact == "sorted" ? type.isSorted : type.wantsGradient) = true;
@@ -266,7 +296,7 @@ bool Parser::parseAxis(TensorType &type) {
     axis.name = token.text;
     ++position;
   } else {
-    failHere("a dimension: a size, a name such as H or KV, or ?");
+    failHere("a dimension", "dimensions are sizes, B, H, Hkv, Q, KV, D, or ? for any size");
     return false;
   }
   type.axes.push_back(axis);

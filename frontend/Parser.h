@@ -12,6 +12,8 @@ namespace attnc::frontend {
 
 // Levels of nested expressions and blocks in one file.
 constexpr uint32_t kMaxNesting = 200;
+// Levels of one expression's tree: also long chains such as a or b or c ...
+constexpr uint32_t kMaxChain = 500;
 
 class Parser {
 public:

@@ -13,8 +13,8 @@ Expr *Parser::newExpr(ExprKind kind, Span span, std::vector<Expr *> operands) {
   for (const Expr *operand : expr.operands)
     expr.depth = std::max(expr.depth, operand->depth + 1);
   // A long chain such as a + b + ... is deep too, though it is parsed by a loop.
-  if (expr.depth > kMaxNesting) {
-    fail(span, "expression is longer than " + std::to_string(kMaxNesting) + " operators in a row",
+  if (expr.depth > kMaxChain) {
+    fail(span, "expression is longer than " + std::to_string(kMaxChain) + " operators in a row",
          "name parts of it with let");
     expr.depth = 1;
   }
@@ -217,7 +217,7 @@ Expr *Parser::parseReindex(Expr *body) {
     while (index < kImplicitCount && name.text != kImplicitNames[index])
       ++index;
     if (index == kImplicitCount) {
-      failHere("b, h, q_idx, kv_idx or score");
+      failHere("b, h, q_idx, kv_idx or score", "write for example: @(q_idx = q_idx + 1)");
       return body;
     }
     for (ArgumentKind seen : rebound)
@@ -257,7 +257,8 @@ Expr *Parser::parsePrimary() {
     return inner;
   }
   if (token.kind != TokenKind::Name) {
-    failHere("an expression");
+    failHere("an expression",
+             "expressions are numbers, names, calls, ( ... ) and if c then a else b");
     return newLiteral(token.span, ScalarType::Bool, 0);
   }
   ++position;

@@ -74,7 +74,8 @@ Stmt *Parser::parseStatement() {
   }
   if (current().kind != TokenKind::Name || ahead().text != "=") {
     failHere("a statement (let, var, return, if, for or an assignment)",
-             current().kind == TokenKind::Name ? "a body gives its value with return" : "");
+             current().text == "while" ? "there is no while: use for with constant bounds"
+                                       : "a body gives its value with return");
     return nullptr;
   }
   Stmt *stmt = newStmt(StmtKind::Assign, span);

@@ -114,6 +114,8 @@ void TypeChecker::checkVariant(VariantDecl &variant) {
 }
 
 void TypeChecker::warnUnused(const Decl &decl) {
+  if (diagnostics.hasErrors()) // it may be used in what was wrong
+    return;
   if (decl.isUsed || decl.kind == DeclKind::LoopVariable || decl.kind == DeclKind::Formal)
     return;
   std::string_view kind;
@@ -138,7 +140,8 @@ void TypeChecker::checkField(const Field &field, const Scope &scope) {
   bool isMask = field.kind == FieldKind::MaskMod;
   if (isMask ? *type == ScalarType::Bool : *type != ScalarType::Bool)
     return;
-  std::string hint = isMask ? "compare, for example: q_idx >= kv_idx" : "an f32 is wanted here";
+  std::string hint = isMask ? "compare, for example: q_idx >= kv_idx"
+                            : "write a number, or: if condition then a else b";
   if (field.kind == FieldKind::ScoreMod)
     hint = "put conditions in mask_mod, or write: if condition then score else -inf";
   diagnostics.error(field.value->span,
