@@ -81,6 +81,7 @@ public:
 
   struct State;
   explicit Kernel(std::shared_ptr<const State> state) : state(std::move(state)) {}
+  const std::shared_ptr<const State> &internals() const { return state; } // runtime/KernelState.h
 
 private:
   std::shared_ptr<const State> state;

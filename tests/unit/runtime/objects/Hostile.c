@@ -1,0 +1,3 @@
+/* Reaches for a function that no kernel may call. */
+int system(const char *);
+int run(void) { return system("true"); }
