@@ -4,6 +4,7 @@ namespace attnc::frontend {
 
 namespace {
 
+// builtin_c1
 constexpr BuiltinFunction kBuiltins[] = {
     {"exp", BuiltinRule::Float, Opcode::Exp, 1, 1},
     {"exp2", BuiltinRule::Float, Opcode::Exp2, 1, 1},

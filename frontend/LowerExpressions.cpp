@@ -54,7 +54,7 @@ ValueId Lowering::choose(ValueId condition, ValueId a, ValueId b, Span at) {
 ValueId Lowering::lowerExpr(const Expr &expr) {
   if (!spend(1, expr.span))
     return poison(*expr.type);
-  if (depth >= kMaxExpansionDepth) {
+  if (depth >= kMaxExpansionDepth) { // nesting_c2
     error(expr.span,
           "calls and expressions nest deeper than " + std::to_string(kMaxExpansionDepth) +
               " levels",

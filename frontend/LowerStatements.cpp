@@ -1,4 +1,4 @@
-// Statements. A return under a condition does not duplicate what follows it: the rest is
+// Statements. return_c3: a return under a condition does not duplicate what follows it: the rest is
 // evaluated once and the results are chosen between, so the size stays linear.
 #include "frontend/Lower.h"
 

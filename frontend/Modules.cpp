@@ -111,6 +111,7 @@ ModuleUnit *ModuleLoader::parse(std::string path, std::string name, std::string 
   return &unit;
 }
 
+// import_c4: what a module offers is what it declares itself.
 void ModuleLoader::declareAll(ModuleUnit &unit) {
   for (Decl *decl : unit.ast.decls) {
     declare(unit.exports, *decl, diagnostics);
@@ -176,7 +177,8 @@ ModuleUnit *ModuleLoader::find(const ModuleUnit &from, const ImportDecl &import)
     return nullptr;
   }
   if (from.path.starts_with("std.")) {
-    diagnostics.error(import.span, "the standard library imports only itself");
+    diagnostics.error(import.span, "the standard library imports only itself",
+                      "name the module with std. in front");
     return nullptr;
   }
   return readFile(from, import);

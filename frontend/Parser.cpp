@@ -3,6 +3,7 @@
 
 namespace attnc::frontend {
 
+// nesting_c1: deep input is an error here and nowhere later.
 Parser::Nesting::Nesting(Parser &parser) : parser(parser), ok(++parser.depth <= kMaxNesting) {
   if (!ok)
     parser.fail(parser.current().span,
@@ -50,6 +51,7 @@ namespace {
 // What to write where `text` was expected.
 std::string_view helpFor(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> table[] = {
+      {"(", "write for example: @(q_idx = q_idx + 1)"},
       {")", "each '(' needs its ')'"},
       {"]", "each '[' needs its ']'"},
       {"}", "each '{' needs its '}'"},

@@ -12,7 +12,7 @@ Expr *Parser::newExpr(ExprKind kind, Span span, std::vector<Expr *> operands) {
   expr.operands = std::move(operands);
   for (const Expr *operand : expr.operands)
     expr.depth = std::max(expr.depth, operand->depth + 1);
-  // A long chain such as a + b + ... is deep too, though it is parsed by a loop.
+  // nesting_c1: a long chain such as a + b + ... is deep too, though it is parsed by a loop.
   if (expr.depth > kMaxChain) {
     fail(span, "expression is longer than " + std::to_string(kMaxChain) + " operators in a row",
          "name parts of it with let");

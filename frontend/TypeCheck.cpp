@@ -205,6 +205,7 @@ void TypeChecker::checkConst(Decl &decl) {
     decl.type = type;
 }
 
+// param_c1: a type, and a constant for a default.
 void TypeChecker::checkParam(Decl &decl) {
   if (!decl.value)
     return;

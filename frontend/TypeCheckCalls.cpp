@@ -44,7 +44,7 @@ std::optional<ScalarType> TypeChecker::checkCall(Expr &expr) {
     return checkFunctionCall(expr, static_cast<FunctionDecl &>(*decl));
   diagnostics.error(expr.span, inQuotes(expr.name) + " is not a function",
                     decl->tensor ? "index tensors with brackets: " + std::string(expr.name) + "[...]"
-                                 : "");
+                                 : "only functions can be called");
   return std::nullopt;
 }
 

@@ -169,6 +169,7 @@ std::optional<ScalarType> TypeChecker::checkName(Expr &expr) {
   }
   if (context.place == Place::Constant || context.place == Place::Scale)
     if (decl->kind == DeclKind::Param) {
+      // const_c2: a param changes from call to call.
       diagnostics.error(expr.span,
                         "param " + inQuotes(expr.name) + " is not known at compile time",
                         "declare it with const instead of param");
@@ -259,7 +260,7 @@ std::optional<ScalarType> TypeChecker::checkBinary(Expr &expr) {
     wanted = "i32";
     hint = "convert with i32(x)";
     break;
-  case BinaryOp::And:
+  case BinaryOp::And: // bits_c1
   case BinaryOp::Or:
   case BinaryOp::Xor:
     if (bothInts || (*a == ScalarType::Bool && *b == ScalarType::Bool))
@@ -318,6 +319,7 @@ std::optional<ScalarType> TypeChecker::checkIfElse(Expr &expr) {
   return common;
 }
 
+// pipe_c1: the right side sees the left as its score.
 std::optional<ScalarType> TypeChecker::checkPipe(Expr &expr) {
   Type value = checkExpr(*expr.operands[0]);
   if (!context.available[static_cast<size_t>(ArgumentKind::Score)]) {
