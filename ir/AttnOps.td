@@ -153,7 +153,7 @@ def ScaleOp : Attn_Op<"scale", [ParentOneOf<["VariantOp", "StagedOp"]>]> {
 //===----------------------------------------------------------------------===//
 
 class Attn_BodyOp<string mnemonic, string parent> : Attn_Op<mnemonic, [
-    HasParent<parent>, SingleBlockImplicitTerminator<"YieldOp">,
+    HasParent<parent>, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "custom<Body>($body) attr-dict";
@@ -186,8 +186,8 @@ def MaskModOp : Attn_BodyOp<"mask_mod", "VariantOp"> {
 }
 
 def SinkOp : Attn_Op<"sink", [
-    ParentOneOf<["VariantOp", "StagedOp"]>, SingleBlockImplicitTerminator<"YieldOp">,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    ParentOneOf<["VariantOp", "StagedOp"]>, IsolatedFromAbove,
+    SingleBlockImplicitTerminator<"YieldOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "gives the logit of an extra key without a value";
   let description = [{
     Takes part in the softmax's denominator (and the log-sum-exp) and adds nothing to the
