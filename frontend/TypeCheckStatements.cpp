@@ -110,6 +110,11 @@ void TypeChecker::checkReturn(Stmt &stmt) {
       function->returnType = type;
     return;
   }
+  if (function->functionKind == FunctionKind::ScoreMod && *type == ScalarType::Bool) {
+    diagnostics.error(stmt.value->span, who + " must return f32, found bool",
+                      "put conditions in mask_mod, or write: if condition then score else -inf");
+    return;
+  }
   if (function->hasWrittenReturn) {
     checkConversion(stmt.value->span, who, *type, *function->returnType, "must return");
     return;
