@@ -131,7 +131,7 @@ TEST(Arguments, tensorComplaints) {
   EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[0] = 1; }), HasSubstr("key: expected [2, kvHeads, kvLength, 8] as in query"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[1] = 3; }), HasSubstr("key: expected a number of heads that divides query's 4"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.value.shape[2] = 6; }), HasSubstr("value: expected shape [2, 2, 7, 4]"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.output.shape[2] = 6; }), HasSubstr("output: expected shape [2, 4, 5, 4]"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.output.shape[2] = 4; }), HasSubstr("output: expected shape [2, 4, 5, 4]"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.queryOffset = -1; }), HasSubstr("queryOffset: expected 0 to"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.queryOffset = INT32_MAX; }), HasSubstr("queryOffset: expected 0 to"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.lse->dtype = DType::I32; }), HasSubstr("lse: expected f32"));

@@ -284,7 +284,7 @@ TEST_F(CacheTest, optionsAreChecked) {
   EXPECT_THAT(complaint([](O &o) { o.splitSize = 100; }), HasSubstr("splitSize: expected a multiple of 64"));
   EXPECT_THAT(complaint([](O &o) { o.target = "cpu:avx1024"; }), HasSubstr("target 'cpu:avx1024' is unknown; did you mean"));
   EXPECT_THAT(complaint([](O &o) { o.captureDtypes = {{"slopes", DType::BF16}}; }), HasSubstr("declares no capture 'slopes'; it has none"));
-  auto dump = one.dump(causalVariant(), fakeOptions(), "ams");
-  EXPECT_THAT(dump.error().message, HasSubstr("stage 'ams' is unknown; did you mean 'asm'?"));
+  auto dump = one.dump(causalVariant(), fakeOptions(), "asmm");
+  EXPECT_THAT(dump.error().message, HasSubstr("stage 'asmm' is unknown; did you mean 'asm'?"));
   EXPECT_THAT(*one.dump(causalVariant(), fakeOptions(), "attn"), HasSubstr("attn.variant @causal"));
 }

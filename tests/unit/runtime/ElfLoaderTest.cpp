@@ -74,23 +74,28 @@ TEST(ElfLoader, relocatesAarch64) {
   const auto *code = static_cast<const uint8_t *>((*loaded)->symbol("lookUp"));
   const auto table = reinterpret_cast<uint64_t>((*loaded)->symbol("table"));
   ASSERT_TRUE(code && table);
+  auto word = [&](int i) {
+    uint32_t instruction;
+    std::memcpy(&instruction, code + 4 * i, 4);
+    return instruction;
+  };
   bool found = false;
-  for (int i = 0; i < 16 && !found; ++i) {
-    uint32_t adrp, add;
-    std::memcpy(&adrp, code + 4 * i, 4);
-    std::memcpy(&add, code + 4 * i + 4, 4);
-    if ((adrp & 0x9f000000) != 0x90000000)
+  for (int i = 0; i < 8 && !found; ++i) {
+    if ((word(i) & 0x9f000000) != 0x90000000) // adrp
       continue;
-    int64_t pages = ((adrp >> 5) & 0x7ffff) << 2 | ((adrp >> 29) & 3);
-    pages = pages << 43 >> 43; // 21 bits, signed
-    uint64_t address = (reinterpret_cast<uint64_t>(code + 4 * i) & ~uint64_t(0xfff)) + pages * 4096;
-    const uint32_t low = (add >> 10) & 0xfff;
-    if ((add & 0xff800000) == 0x91000000) // add x, x, #low
-      address += low;
-    else // ldr x, [x, #low * 8]: the slot of the address
-      std::memcpy(&address, reinterpret_cast<void *>(address + low * 8), 8);
-    EXPECT_EQ(address, table);
-    found = true;
+    int64_t pages = ((word(i) >> 5) & 0x7ffff) << 2 | ((word(i) >> 29) & 3);
+    pages = static_cast<int64_t>(static_cast<uint64_t>(pages) << 43) >> 43; // 21 bits, signed
+    const uint64_t page = (reinterpret_cast<uint64_t>(code + 4 * i) & ~uint64_t(0xfff)) + pages * 4096;
+    for (int j = i + 1; j < i + 4 && !found; ++j) {
+      const uint32_t low = (word(j) >> 10) & 0xfff;
+      uint64_t address = page + low; // add x, x, #low
+      if ((word(j) & 0xffc00000) == 0xf9400000) // ldr x, [x, #low * 8]: the slot of the address
+        std::memcpy(&address, reinterpret_cast<void *>(page + low * 8), 8);
+      else if ((word(j) & 0xff800000) != 0x91000000)
+        continue;
+      EXPECT_EQ(address, table);
+      found = true;
+    }
   }
   EXPECT_TRUE(found) << "no adrp in lookUp";
 }

@@ -51,8 +51,8 @@ EXPORT attnc_result *attnc_compile(const char *text, size_t size, const char *co
     result->message = "broken.attn:1:2: error: this variant is broken";
     return result;
   }
-  if (settings.find("\"head_dim\":8,\"value_dim\":4") == settings.npos ||
-      settings.find("\"dtype\":\"f32\"") == settings.npos) {
+  if (settings.find("\"head_dim\": 8, \"value_dim\": 4") == settings.npos ||
+      settings.find("\"dtype\": \"f32\"") == settings.npos) {
     result->message = "the fake kernel is f32 with head dim 8 and value dim 4";
     return result;
   }
