@@ -27,23 +27,21 @@ struct FunctionDecl;
 struct Stmt;
 
 enum class ExprKind : uint8_t {
-  Literal,  // bits, type
-  Name,     // name
-  Negate,   // a
-  Not,      // a
-  Binary,   // op: a, b
-  Compare,  // a, b, c, ... with compareOps between them
-  Logical,  // isOr: a, b
-  IfElse,   // condition, then, else
-  Pipe,     // a |> b
-  Index,    // tensor, i, j, ...
-  Reindex,  // body, new values; rebound
-  Call      // name(arguments)
+  Literal, // bits, type
+  Name,    // name
+  Negate,  // a
+  Not,     // a
+  Binary,  // op: a, b
+  Compare, // a, b, c, ... with compareOps between them
+  Logical, // isOr: a, b
+  IfElse,  // condition, then, else
+  Pipe,    // a |> b
+  Index,   // tensor, i, j, ...
+  Reindex, // body, new values; rebound
+  Call     // name(arguments)
 };
 
-enum class BinaryOp : uint8_t {
-  Add, Sub, Mul, Divide, FloorDiv, Modulo, Power, ShiftLeft, ShiftRight, And, Or, Xor
-};
+enum class BinaryOp : uint8_t { Add, Sub, Mul, Divide, FloorDiv, Modulo, Power, ShiftLeft, ShiftRight, And, Or, Xor };
 enum class CompareOp : uint8_t { Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual };
 
 // What a name stands for.
@@ -124,11 +122,11 @@ enum class StmtKind : uint8_t { Declare, Assign, Return, If, For };
 struct Stmt {
   StmtKind kind;
   Span span;
-  std::string_view name;  // Assign
-  Decl *decl = nullptr;   // Declare, For: its own; Assign: written by the checker
-  Expr *value = nullptr;  // Assign, Return; If: the condition; For: the lower bound
-  Expr *upper = nullptr;  // For
-  Block body, otherwise;  // If: the arms; For: the body
+  std::string_view name; // Assign
+  Decl *decl = nullptr;  // Declare, For: its own; Assign: written by the checker
+  Expr *value = nullptr; // Assign, Return; If: the condition; For: the lower bound
+  Expr *upper = nullptr; // For
+  Block body, otherwise; // If: the arms; For: the body
 };
 
 enum class FieldKind : uint8_t { MaskMod, ScoreMod, Scale, Sink };

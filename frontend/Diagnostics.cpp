@@ -25,15 +25,14 @@ std::string_view Sources::line(uint32_t file, uint32_t line) const {
   return rest;
 }
 
-bool Diagnostics::add(Diagnostic::Severity severity, Span at, std::string message,
-                      std::string hint) {
+bool Diagnostics::add(Diagnostic::Severity severity, Span at, std::string message, std::string hint) {
   std::string name = at.file < UINT32_MAX ? sources[at.file].name : std::string();
   for (const Diagnostic &seen : list)
-    if (severity != Diagnostic::Note && seen.line == at.line && seen.column == at.column &&
-        seen.file == name && seen.message == message)
+    if (severity != Diagnostic::Note && seen.line == at.line && seen.column == at.column && seen.file == name &&
+        seen.message == message)
       return false;
-  list.push_back({severity, std::move(name), at.line, at.column, std::max(at.length, 1u),
-                  std::move(message), std::move(hint)});
+  list.push_back(
+      {severity, std::move(name), at.line, at.column, std::max(at.length, 1u), std::move(message), std::move(hint)});
   files.push_back(at.file);
   return true;
 }
@@ -46,8 +45,7 @@ void Diagnostics::error(Span at, std::string message, std::string hint) {
 }
 
 void Diagnostics::warning(Span at, std::string message, std::string hint) {
-  lastShown = warnings < kMaxWarnings &&
-              add(Diagnostic::Warning, at, std::move(message), std::move(hint));
+  lastShown = warnings < kMaxWarnings && add(Diagnostic::Warning, at, std::move(message), std::move(hint));
   warnings += lastShown;
 }
 

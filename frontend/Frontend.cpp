@@ -59,8 +59,7 @@ private:
 
 Module loadText(std::string_view text, const std::string &fileName, const std::string &folder) {
   Session session;
-  std::string base =
-      folder.empty() ? std::filesystem::path(fileName).parent_path().string() : folder;
+  std::string base = folder.empty() ? std::filesystem::path(fileName).parent_path().string() : folder;
   ModuleUnit *unit = session.loader.loadText(fileName, std::string(text), base);
   return unit ? session.compile({unit}) : session.finish({});
 }

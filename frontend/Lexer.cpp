@@ -10,20 +10,16 @@ namespace attnc::frontend {
 namespace {
 
 constexpr std::array<std::string_view, 23> kKeywords = {
-    "mask_mod", "score_mod", "fn", "const", "param", "tensor", "variant", "import",
-    "from",     "let",       "var", "return", "if",   "then",   "else",    "for",
-    "in",       "and",       "or",  "not",    "true", "false",  "inf"};
+    "mask_mod", "score_mod", "fn",   "const", "param", "tensor", "variant", "import", "from", "let",   "var", "return",
+    "if",       "then",      "else", "for",   "in",    "and",    "or",      "not",    "true", "false", "inf"};
 
-constexpr std::array<std::string_view, 11> kPairs = {"|>", "->", "**", "//", "<<", ">>",
-                                                     "<=", ">=", "==", "!=", ".."};
+constexpr std::array<std::string_view, 11> kPairs = {"|>", "->", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", ".."};
 constexpr std::string_view kSingles = "+-*/%&|^<>=(){}[],:;.@?";
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isNamePart(char c) { return isNameStart(c) || isDigit(c); }
-bool isHexDigit(char c) {
-  return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+bool isHexDigit(char c) { return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 class Lexer {
 public:
@@ -38,12 +34,9 @@ public:
   }
 
 private:
-  char at(size_t offset) const {
-    return position + offset < text.size() ? text[position + offset] : '\0';
-  }
+  char at(size_t offset) const { return position + offset < text.size() ? text[position + offset] : '\0'; }
   Span span(size_t length) const {
-    return {file, line, static_cast<uint32_t>(position - lineStart + 1),
-            static_cast<uint32_t>(length)};
+    return {file, line, static_cast<uint32_t>(position - lineStart + 1), static_cast<uint32_t>(length)};
   }
 
   Token &push(TokenKind kind, size_t length) {
@@ -103,14 +96,12 @@ private:
       return;
     }
     size_t length = 1; // one message for a whole UTF-8 character or run of bytes
-    while (static_cast<unsigned char>(c) >= 0x80 &&
-           static_cast<unsigned char>(at(length)) >= 0x80)
+    while (static_cast<unsigned char>(c) >= 0x80 && static_cast<unsigned char>(at(length)) >= 0x80)
       ++length;
     bool printable = static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
     diagnostics.error(span(length),
                       printable ? "unexpected character " + inQuotes(text.substr(position, length))
-                                : "unexpected control character " +
-                                      std::to_string(static_cast<unsigned char>(c)),
+                                : "unexpected control character " + std::to_string(static_cast<unsigned char>(c)),
                       c == '"' ? "there are no strings; modules are named with dots: import a.b;"
                                : "only comments may hold other characters than ASCII");
     position += length;
@@ -183,8 +174,7 @@ private:
     if (std::from_chars(first, last, value).ec != std::errc()) {
       double wide = 0; // out of range of f32: which way?
       if (std::from_chars(first, last, wide).ec != std::errc())
-        wide = digits.find_first_of("eE") == std::string_view::npos ? digits.front() != '0'
-                                                                    : digits.find("-") > length;
+        wide = digits.find_first_of("eE") == std::string_view::npos ? digits.front() != '0' : digits.find("-") > length;
       if (wide >= 1)
         diagnostics.error(span(length), "number " + inQuotes(digits) + " does not fit in f32",
                           "the largest f32 is about 3.4e38; infinity is written inf");
@@ -203,9 +193,7 @@ private:
 
 } // namespace
 
-bool isKeyword(std::string_view word) {
-  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
-}
+bool isKeyword(std::string_view word) { return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end(); }
 
 std::vector<Token> lex(const Sources &sources, uint32_t file, Diagnostics &diagnostics) {
   return Lexer(sources[file].text, file, diagnostics).run();

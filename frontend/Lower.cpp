@@ -68,9 +68,9 @@ void Lowering::lowerField(const Field &field) {
     return;
   if (field.kind == FieldKind::ScoreMod && result == builder.argument(ArgumentKind::Score))
     return;
-  std::optional<Function> &slot = isMask                                ? program.maskMod
+  std::optional<Function> &slot = isMask                              ? program.maskMod
                                   : field.kind == FieldKind::ScoreMod ? program.scoreMod
-                                                                       : program.sink;
+                                                                      : program.sink;
   slot = builder.finish(result);
 }
 
@@ -128,16 +128,14 @@ void Lowering::addParam(const Decl &decl) {
   param.name = decl.name;
   param.type = *decl.type;
   if (decl.value)
-    param.defaultBits =
-        constantOf(*decl.value, *decl.type, "the default of param " + inQuotes(decl.name));
+    param.defaultBits = constantOf(*decl.value, *decl.type, "the default of param " + inQuotes(decl.name));
   param.location = locate(decl.span);
   target->params[&decl] = static_cast<uint32_t>(target->program.params.size());
   target->program.params.push_back(std::move(param));
 }
 
 // const_c1: a constant has the value that the same expression has at run time.
-std::optional<uint32_t> Lowering::constantOf(const Expr &expr, ScalarType type,
-                                             std::string_view what) {
+std::optional<uint32_t> Lowering::constantOf(const Expr &expr, ScalarType type, std::string_view what) {
   Target scratch;
   scratch.builder.emplace(scratch.program);
   Target *outerTarget = std::exchange(target, &scratch);
@@ -156,8 +154,7 @@ std::optional<uint32_t> Lowering::constantOf(const Expr &expr, ScalarType type,
 ValueId Lowering::constValue(const Decl &decl) {
   auto [entry, isNew] = constants.try_emplace(&decl);
   if (isNew) {
-    std::optional<uint32_t> bits =
-        constantOf(*decl.value, *decl.type, "const " + inQuotes(decl.name));
+    std::optional<uint32_t> bits = constantOf(*decl.value, *decl.type, "const " + inQuotes(decl.name));
     constants[&decl] = bits.value_or(0);
   }
   uint32_t bits = *constants[&decl];
@@ -174,8 +171,7 @@ ValueId Lowering::constValue(const Decl &decl) {
 }
 
 SourceLocation Lowering::locate(Span span) {
-  auto [entry, isNew] =
-      target->files.emplace(span.file, static_cast<uint32_t>(target->program.files.size()));
+  auto [entry, isNew] = target->files.emplace(span.file, static_cast<uint32_t>(target->program.files.size()));
   if (isNew)
     target->program.files.push_back(sources[span.file].name);
   return {entry->second, span.line, span.column};
@@ -197,9 +193,7 @@ void Lowering::tooLarge(Span at) {
   std::string name = variant ? "variant " + inQuotes(variant->name) : "a constant";
   error(at,
         name + " expands to more than " + std::to_string(kMaxInstructions) + " instructions or " +
-            std::to_string(stepsLeftInLoad < kMaxStepsPerVariant ? kMaxStepsPerLoad
-                                                                 : kMaxStepsPerVariant) +
-            " steps",
+            std::to_string(stepsLeftInLoad < kMaxStepsPerVariant ? kMaxStepsPerLoad : kMaxStepsPerVariant) + " steps",
         "shorten the loops, or put a table into a tensor");
 }
 

@@ -11,15 +11,14 @@
 
 namespace attnc::frontend {
 
-constexpr uint32_t kMaxInstructions = 16384;   // of one function of a variant
-constexpr uint32_t kMaxLoopSteps = 1024;       // of one loop
+constexpr uint32_t kMaxInstructions = 16384;       // of one function of a variant
+constexpr uint32_t kMaxLoopSteps = 1024;           // of one loop
 constexpr uint32_t kMaxStepsPerVariant = 1u << 18; // expressions evaluated
 constexpr uint32_t kMaxStepsPerLoad = 1u << 20;
 
 class Lowering {
 public:
-  Lowering(const Sources &sources, Diagnostics &diagnostics)
-      : sources(sources), diagnostics(diagnostics) {}
+  Lowering(const Sources &sources, Diagnostics &diagnostics) : sources(sources), diagnostics(diagnostics) {}
 
   // Evaluates the consts of a module, so that a wrong one is reported even if unused.
   void evaluateConsts(const std::vector<Decl *> &decls);
@@ -84,8 +83,7 @@ private:
   ValueId lowerPower(const Expr &expr);
   ValueId lowerCompare(const Expr &expr);
   ValueId lowerLogical(const Expr &expr);
-  ValueId lowerIfElse(const Expr &condition, const Expr &then, const Expr &otherwise,
-                      const Expr &whole);
+  ValueId lowerIfElse(const Expr &condition, const Expr &then, const Expr &otherwise, const Expr &whole);
   ValueId lowerIndex(const Expr &expr);
   ValueId lowerReindex(const Expr &expr);
 
@@ -102,7 +100,7 @@ private:
   ValueId widen(ValueId value, ScalarType type, Span at);
   ValueId compare(CompareOp op, ValueId a, ValueId b, Span at);
   ValueId choose(ValueId condition, ValueId a, ValueId b, Span at);
-  ValueId invert(ValueId value, Span at) ;
+  ValueId invert(ValueId value, Span at);
   ValueId poison(ScalarType type);
   std::optional<uint32_t> bitsOf(ValueId value) const { return target->builder->constantBits(value); }
   ScalarType typeOf(ValueId value) const { return target->builder->type(value); }

@@ -32,8 +32,7 @@ ValueId Lowering::lowerFunctionCall(const Expr &expr, const FunctionDecl &callee
     ValueId value = lowerAs(argument, *formal.type);
     if (formal.isConst && !bitsOf(value)) // call_c5
       error(argument.span,
-            "argument " + inQuotes(formal.name) + " of " + inQuotes(callee.name) +
-                " must be known at compile time",
+            "argument " + inQuotes(formal.name) + " of " + inQuotes(callee.name) + " must be known at compile time",
             "pass a literal or a const");
     callFrame.values[&formal] = value;
   }
@@ -53,14 +52,13 @@ ValueId Lowering::lowerConversion(const Expr &expr, ScalarType to) {
     return value;
   FunctionBuilder &builder = *target->builder;
   if (to == ScalarType::Bool)
-    return compare(CompareOp::NotEqual, value,
-                   from == ScalarType::I32 ? builder.constInt(0) : builder.constFloat(0),
+    return compare(CompareOp::NotEqual, value, from == ScalarType::I32 ? builder.constInt(0) : builder.constFloat(0),
                    expr.span);
   if (from == ScalarType::Bool)
     value = emit(Opcode::BoolToInt, {value}, expr.span);
-  return to == ScalarType::F32   ? widen(value, to, expr.span)
+  return to == ScalarType::F32     ? widen(value, to, expr.span)
          : from == ScalarType::F32 ? emit(Opcode::FloatToInt, {value}, expr.span)
-                                 : value;
+                                   : value;
 }
 
 ValueId Lowering::lowerBuiltin(const Expr &expr) {

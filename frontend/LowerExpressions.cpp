@@ -43,11 +43,9 @@ ValueId Lowering::choose(ValueId condition, ValueId a, ValueId b, Span at) {
   if (type != ScalarType::Bool || a == b)
     return checked(target->builder->select(condition, a, b, locate(at)), at);
   if (std::optional<uint32_t> known = bitsOf(a))
-    return *known ? emit(Opcode::OrI, {condition, b}, at)
-                  : emit(Opcode::AndI, {invert(condition, at), b}, at);
+    return *known ? emit(Opcode::OrI, {condition, b}, at) : emit(Opcode::AndI, {invert(condition, at), b}, at);
   if (std::optional<uint32_t> known = bitsOf(b))
-    return *known ? emit(Opcode::OrI, {invert(condition, at), a}, at)
-                  : emit(Opcode::AndI, {condition, a}, at);
+    return *known ? emit(Opcode::OrI, {invert(condition, at), a}, at) : emit(Opcode::AndI, {condition, a}, at);
   return checked(target->builder->select(condition, a, b, locate(at)), at);
 }
 
@@ -55,9 +53,7 @@ ValueId Lowering::lowerExpr(const Expr &expr) {
   if (!spend(1, expr.span))
     return poison(*expr.type);
   if (depth >= kMaxExpansionDepth) { // nesting_c2
-    error(expr.span,
-          "calls and expressions nest deeper than " + std::to_string(kMaxExpansionDepth) +
-              " levels",
+    error(expr.span, "calls and expressions nest deeper than " + std::to_string(kMaxExpansionDepth) + " levels",
           "make the chain of functions shorter");
     isExhausted = true;
     return poison(*expr.type);
@@ -68,9 +64,7 @@ ValueId Lowering::lowerExpr(const Expr &expr) {
   return value;
 }
 
-ValueId Lowering::lowerAs(const Expr &expr, ScalarType type) {
-  return widen(lowerExpr(expr), type, expr.span);
-}
+ValueId Lowering::lowerAs(const Expr &expr, ScalarType type) { return widen(lowerExpr(expr), type, expr.span); }
 
 ValueId Lowering::lowerExprKind(const Expr &expr) {
   FunctionBuilder &builder = *target->builder;
@@ -156,10 +150,8 @@ ValueId Lowering::lowerBinary(const Expr &expr) {
   case BinaryOp::FloorDiv:
   case BinaryOp::Modulo:
     if (bitsOf(b) == 0u)
-      diagnostics.warning(expr.span, "division by zero: the result is always 0",
-                          "check the divisor");
-    return emit(expr.op == BinaryOp::FloorDiv ? Opcode::FloorDiv : Opcode::FloorMod, {a, b},
-                expr.span);
+      diagnostics.warning(expr.span, "division by zero: the result is always 0", "check the divisor");
+    return emit(expr.op == BinaryOp::FloorDiv ? Opcode::FloorDiv : Opcode::FloorMod, {a, b}, expr.span);
   case BinaryOp::ShiftLeft:
     return emit(Opcode::ShlI, {a, b}, expr.span);
   case BinaryOp::ShiftRight:
@@ -184,8 +176,7 @@ ValueId Lowering::lowerPower(const Expr &expr) {
     return emit(Opcode::Pow, {base, exponent}, expr.span);
   std::optional<uint32_t> known = bitsOf(exponent);
   if (!known || static_cast<int32_t>(*known) < 0) {
-    error(expr.operands[1]->span,
-          "the exponent of an i32 must be known at compile time and not negative",
+    error(expr.operands[1]->span, "the exponent of an i32 must be known at compile time and not negative",
           "write f32(x) ** y for a result in f32");
     return poison(ScalarType::I32);
   }
@@ -203,9 +194,8 @@ ValueId Lowering::lowerPower(const Expr &expr) {
 ValueId Lowering::compare(CompareOp op, ValueId a, ValueId b, Span at) {
   static constexpr IntPredicate ints[] = {IntPredicate::slt, IntPredicate::sle, IntPredicate::sgt,
                                           IntPredicate::sge, IntPredicate::eq,  IntPredicate::ne};
-  static constexpr FloatPredicate floats[] = {FloatPredicate::olt, FloatPredicate::ole,
-                                              FloatPredicate::ogt, FloatPredicate::oge,
-                                              FloatPredicate::oeq, FloatPredicate::une};
+  static constexpr FloatPredicate floats[] = {FloatPredicate::olt, FloatPredicate::ole, FloatPredicate::ogt,
+                                              FloatPredicate::oge, FloatPredicate::oeq, FloatPredicate::une};
   size_t index = static_cast<size_t>(op);
   if (typeOf(a) == ScalarType::Bool) {
     ValueId differ = emit(Opcode::XorI, {a, b}, at);
@@ -239,8 +229,7 @@ ValueId Lowering::lowerLogical(const Expr &expr) {
   return emit(expr.isOr ? Opcode::OrI : Opcode::AndI, {a, b}, expr.span);
 }
 
-ValueId Lowering::lowerIfElse(const Expr &condition, const Expr &then, const Expr &otherwise,
-                              const Expr &whole) {
+ValueId Lowering::lowerIfElse(const Expr &condition, const Expr &then, const Expr &otherwise, const Expr &whole) {
   ValueId test = lowerExpr(condition);
   if (std::optional<uint32_t> known = bitsOf(test))
     return lowerAs(*known ? then : otherwise, *whole.type);
@@ -258,9 +247,7 @@ ValueId Lowering::lowerIndex(const Expr &expr) {
     return poison(*expr.type);
   if (!target->captures.contains(tensor))
     addTensor(*tensor);
-  return checked(
-      target->builder->load(target->captures[tensor], std::move(indices), locate(expr.span)),
-      expr.span);
+  return checked(target->builder->load(target->captures[tensor], std::move(indices), locate(expr.span)), expr.span);
 }
 
 // reindex_c1: the new values are those before @, all at once.

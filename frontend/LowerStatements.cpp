@@ -4,9 +4,7 @@
 
 namespace attnc::frontend {
 
-bool Lowering::isAlways(const Outcome &outcome) const {
-  return outcome.condition && bitsOf(*outcome.condition) == 1u;
-}
+bool Lowering::isAlways(const Outcome &outcome) const { return outcome.condition && bitsOf(*outcome.condition) == 1u; }
 
 Lowering::Outcome Lowering::inSequence(const Outcome &first, const Outcome &second, Span at) {
   if (!second.condition)
@@ -75,8 +73,7 @@ Lowering::Outcome Lowering::lowerIf(const Stmt &stmt) {
     return {};
   Outcome merged;
   ValueId never = target->builder->constBool(false);
-  merged.condition = choose(condition, then.condition.value_or(never),
-                            otherwise.condition.value_or(never), stmt.span);
+  merged.condition = choose(condition, then.condition.value_or(never), otherwise.condition.value_or(never), stmt.span);
   if (then.condition && otherwise.condition)
     merged.value = choose(condition, then.value, otherwise.value, stmt.span);
   else

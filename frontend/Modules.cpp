@@ -71,8 +71,7 @@ void declare(Scope &scope, Decl &decl, Diagnostics &diagnostics) {
 ModuleUnit *ModuleLoader::loadText(std::string name, std::string text, std::string folder) {
   if (text.size() > kMaxFileBytes) {
     uint32_t file = sources.add(std::move(name), "");
-    diagnostics.error({file, 0, 1, 1}, "the source is larger than 1 MiB",
-                      "split it into modules and import them");
+    diagnostics.error({file, 0, 1, 1}, "the source is larger than 1 MiB", "split it into modules and import them");
     return nullptr;
   }
   std::string key = std::filesystem::path(name).lexically_normal().string();
@@ -89,8 +88,7 @@ ModuleUnit *ModuleLoader::loadStd(std::string_view name) {
   for (const StdFile &file : stdFiles()) {
     if (file.name != name)
       continue;
-    ModuleUnit *unit =
-        parse(path, "std/" + std::string(name) + ".attn", std::string(file.text), "");
+    ModuleUnit *unit = parse(path, "std/" + std::string(name) + ".attn", std::string(file.text), "");
     loaded[path] = unit;
     resolveImports(*unit);
     return unit;
@@ -98,8 +96,7 @@ ModuleUnit *ModuleLoader::loadStd(std::string_view name) {
   return nullptr;
 }
 
-ModuleUnit *ModuleLoader::parse(std::string path, std::string name, std::string text,
-                                std::string folder) {
+ModuleUnit *ModuleLoader::parse(std::string path, std::string name, std::string text, std::string folder) {
   units.emplace_back();
   ModuleUnit &unit = units.back();
   unit.path = std::move(path);
@@ -137,8 +134,7 @@ void ModuleLoader::importFrom(ModuleUnit &unit, const ImportDecl &import) {
   }
 }
 
-void ModuleLoader::importNames(ModuleUnit &unit, const ImportDecl &import,
-                               const std::vector<const Scope *> &from) {
+void ModuleLoader::importNames(ModuleUnit &unit, const ImportDecl &import, const std::vector<const Scope *> &from) {
   if (import.names.empty()) {
     unit.scope.imported.insert(unit.scope.imported.end(), from.begin(), from.end());
     return;
@@ -155,8 +151,7 @@ void ModuleLoader::importNames(ModuleUnit &unit, const ImportDecl &import,
     if (!decl) {
       std::string hint = didYouMean(wanted.name, names);
       diagnostics.error(wanted.span, inQuotes(wanted.name) + " is not in module " + inQuotes(import.path),
-                        hint.empty() ? "only functions, consts, params and tensors can be imported"
-                                     : hint);
+                        hint.empty() ? "only functions, consts, params and tensors can be imported" : hint);
       continue;
     }
     auto [first, isNew] = unit.scope.names.emplace(wanted.name, decl);
@@ -177,8 +172,7 @@ ModuleUnit *ModuleLoader::find(const ModuleUnit &from, const ImportDecl &import)
     return nullptr;
   }
   if (from.path.starts_with("std.")) {
-    diagnostics.error(import.span, "the standard library imports only itself",
-                      "name the module with std. in front");
+    diagnostics.error(import.span, "the standard library imports only itself", "name the module with std. in front");
     return nullptr;
   }
   return readFile(from, import);
@@ -198,14 +192,12 @@ ModuleUnit *ModuleLoader::readFile(const ModuleUnit &from, const ImportDecl &imp
     return nullptr;
   }
   if (units.size() >= kMaxModules) {
-    diagnostics.error(import.span, "more than " + std::to_string(kMaxModules) + " modules",
-                      "merge some of them");
+    diagnostics.error(import.span, "more than " + std::to_string(kMaxModules) + " modules", "merge some of them");
     return nullptr;
   }
   std::string text, why;
   if (!readSource(path, text, why)) {
-    diagnostics.error(import.span,
-                      "module " + inQuotes(import.path) + " not found: " + inQuotes(path) + ": " + why,
+    diagnostics.error(import.span, "module " + inQuotes(import.path) + " not found: " + inQuotes(path) + ": " + why,
                       "imports are looked up next to the importing file; the standard library is "
                       "std");
     return nullptr;

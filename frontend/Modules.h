@@ -21,8 +21,7 @@ struct ModuleUnit {
 
 class ModuleLoader {
 public:
-  ModuleLoader(Sources &sources, Diagnostics &diagnostics)
-      : sources(sources), diagnostics(diagnostics) {}
+  ModuleLoader(Sources &sources, Diagnostics &diagnostics) : sources(sources), diagnostics(diagnostics) {}
 
   ModuleUnit *loadText(std::string name, std::string text, std::string folder);
   // A file of the standard library by its name without "std."; null if there is none.
@@ -32,8 +31,7 @@ private:
   ModuleUnit *parse(std::string path, std::string name, std::string text, std::string folder);
   void resolveImports(ModuleUnit &unit);
   void importFrom(ModuleUnit &unit, const ImportDecl &import);
-  void importNames(ModuleUnit &unit, const ImportDecl &import,
-                   const std::vector<const Scope *> &sources);
+  void importNames(ModuleUnit &unit, const ImportDecl &import, const std::vector<const Scope *> &sources);
   ModuleUnit *find(const ModuleUnit &from, const ImportDecl &import);
   ModuleUnit *readFile(const ModuleUnit &from, const ImportDecl &import);
   void declareAll(ModuleUnit &unit);

@@ -6,15 +6,13 @@ namespace attnc::frontend {
 // nesting_c1: deep input is an error here and nowhere later.
 Parser::Nesting::Nesting(Parser &parser) : parser(parser), ok(++parser.depth <= kMaxNesting) {
   if (!ok)
-    parser.fail(parser.current().span,
-                "nested deeper than " + std::to_string(kMaxNesting) + " levels",
+    parser.fail(parser.current().span, "nested deeper than " + std::to_string(kMaxNesting) + " levels",
                 "name parts of it with let, or move them into a fn");
 }
 
 bool Parser::at(std::string_view text) const {
   const Token &token = current();
-  return (token.kind == TokenKind::Punctuation || token.kind == TokenKind::Keyword) &&
-         token.text == text;
+  return (token.kind == TokenKind::Punctuation || token.kind == TokenKind::Keyword) && token.text == text;
 }
 
 bool Parser::accept(std::string_view text) {
@@ -42,8 +40,7 @@ void Parser::fail(Span at, std::string message, std::string hint) {
 }
 
 void Parser::failHere(std::string_view expected, std::string hint) {
-  fail(current().span, "expected " + std::string(expected) + ", found " + describe(current()),
-       std::move(hint));
+  fail(current().span, "expected " + std::string(expected) + ", found " + describe(current()), std::move(hint));
 }
 
 namespace {
@@ -84,8 +81,7 @@ bool Parser::expect(std::string_view text, std::string_view why) {
   Span end = tokens[position - 1].span;
   end.column += end.length;
   end.length = 1;
-  fail(end, "expected " + message + ", found " + describe(current()),
-       "statements and declarations end with ';'");
+  fail(end, "expected " + message + ", found " + describe(current()), "statements and declarations end with ';'");
   return false;
 }
 
@@ -93,8 +89,7 @@ const Token *Parser::expectName(std::string_view what) {
   if (panicking)
     return nullptr;
   if (current().kind != TokenKind::Name) {
-    failHere(what, current().kind == TokenKind::Keyword ? "choose another name"
-                                                        : "names are letters, digits and _");
+    failHere(what, current().kind == TokenKind::Keyword ? "choose another name" : "names are letters, digits and _");
     return nullptr;
   }
   return &tokens[position++];
@@ -164,8 +159,8 @@ void Parser::skipItem(size_t start, bool inVariant) {
       ++position;
       return;
     } else if (braces == 0 && position > start &&
-               (at("variant") || at("const") || at("param") || at("tensor") || at("fn") ||
-                at("mask_mod") || at("score_mod") || at("import") || at("from"))) {
+               (at("variant") || at("const") || at("param") || at("tensor") || at("fn") || at("mask_mod") ||
+                at("score_mod") || at("import") || at("from"))) {
       return;
     }
   }

@@ -106,9 +106,9 @@ struct BinaryInfo {
 
 const BinaryInfo *binaryInfo(const Token &token) {
   static constexpr BinaryInfo table[] = {
-      {"|", BinaryOp::Or, 1},         {"^", BinaryOp::Xor, 2},       {"&", BinaryOp::And, 3},
+      {"|", BinaryOp::Or, 1},         {"^", BinaryOp::Xor, 2},         {"&", BinaryOp::And, 3},
       {"<<", BinaryOp::ShiftLeft, 4}, {">>", BinaryOp::ShiftRight, 4}, {"+", BinaryOp::Add, 5},
-      {"-", BinaryOp::Sub, 5},        {"*", BinaryOp::Mul, 6},       {"/", BinaryOp::Divide, 6},
+      {"-", BinaryOp::Sub, 5},        {"*", BinaryOp::Mul, 6},         {"/", BinaryOp::Divide, 6},
       {"//", BinaryOp::FloorDiv, 6},  {"%", BinaryOp::Modulo, 6}};
   if (token.kind != TokenKind::Punctuation)
     return nullptr;
@@ -199,8 +199,7 @@ Expr *Parser::parsePostfix() {
       operands.push_back(parseExpression());
     while (accept(","));
     expect("]", " after the indices");
-    expr = newExpr(ExprKind::Index, expr->kind == ExprKind::Name ? expr->span : span,
-                   std::move(operands));
+    expr = newExpr(ExprKind::Index, expr->kind == ExprKind::Name ? expr->span : span, std::move(operands));
   }
   return expr;
 }
@@ -243,9 +242,7 @@ Expr *Parser::parsePrimary() {
     bool isHex = token.text.size() > 1 && (token.text[1] == 'x' || token.text[1] == 'X');
     if (token.kind == TokenKind::Integer && token.bits == 0x80000000u && !isHex)
       fail(token.span, "integer '2147483648' does not fit in i32", "the largest is 2147483647");
-    return newLiteral(token.span,
-                      token.kind == TokenKind::Float ? ScalarType::F32 : ScalarType::I32,
-                      token.bits);
+    return newLiteral(token.span, token.kind == TokenKind::Float ? ScalarType::F32 : ScalarType::I32, token.bits);
   }
   if (accept("true") || accept("false"))
     return newLiteral(token.span, ScalarType::Bool, token.text == "true");
@@ -257,8 +254,7 @@ Expr *Parser::parsePrimary() {
     return inner;
   }
   if (token.kind != TokenKind::Name) {
-    failHere("an expression",
-             "expressions are numbers, names, calls, ( ... ) and if c then a else b");
+    failHere("an expression", "expressions are numbers, names, calls, ( ... ) and if c then a else b");
     return newLiteral(token.span, ScalarType::Bool, 0);
   }
   ++position;

@@ -49,8 +49,7 @@ void Parser::skipStatement(size_t start) {
     } else if (braces == 0 && at(";")) {
       ++position;
       return;
-    } else if (braces == 0 && position > start &&
-               (at("let") || at("var") || at("return") || at("for"))) {
+    } else if (braces == 0 && position > start && (at("let") || at("var") || at("return") || at("for"))) {
       return;
     }
   }

@@ -43,14 +43,12 @@ bool convertible(ScalarType from, ScalarType to) {
 }
 
 // implicit_c1: who sees which of score, b, h, q_idx and kv_idx.
-TypeChecker::Context TypeChecker::contextOf(Place place, const Scope *scope,
-                                            FunctionDecl *function) {
+TypeChecker::Context TypeChecker::contextOf(Place place, const Scope *scope, FunctionDecl *function) {
   Context made{place, {}, function, scope};
   if (place == Place::MaskMod || place == Place::ScoreMod || place == Place::Sink)
     made.available.set(static_cast<size_t>(ArgumentKind::Batch)).set(static_cast<size_t>(ArgumentKind::Head));
   if (place == Place::MaskMod || place == Place::ScoreMod)
-    made.available.set(static_cast<size_t>(ArgumentKind::QueryIndex))
-        .set(static_cast<size_t>(ArgumentKind::KvIndex));
+    made.available.set(static_cast<size_t>(ArgumentKind::QueryIndex)).set(static_cast<size_t>(ArgumentKind::KvIndex));
   if (place == Place::ScoreMod)
     made.available.set(static_cast<size_t>(ArgumentKind::Score));
   return made;
@@ -101,8 +99,7 @@ void TypeChecker::checkVariant(VariantDecl &variant) {
     // variant_c2: each field at most once.
     const Field *&first = seen[static_cast<size_t>(field.kind)];
     if (first) {
-      diagnostics.error(field.span,
-                        inQuotes(kFieldNames[static_cast<size_t>(field.kind)]) + " is given twice",
+      diagnostics.error(field.span, inQuotes(kFieldNames[static_cast<size_t>(field.kind)]) + " is given twice",
                         "combine masks with and, scores with |>");
       diagnostics.note(first->span, "first given here");
     }
@@ -125,8 +122,7 @@ void TypeChecker::warnUnused(const Decl &decl) {
     kind = "param ";
   else if (decl.kind == DeclKind::Function)
     kind = "function ";
-  diagnostics.warning(decl.span, std::string(kind) + inQuotes(decl.name) + " is never used",
-                      "remove it, or use it");
+  diagnostics.warning(decl.span, std::string(kind) + inQuotes(decl.name) + " is never used", "remove it, or use it");
 }
 
 // field_c1: mask_mod is bool; score_mod, sink and scale are f32, an i32 widens.
@@ -140,14 +136,13 @@ void TypeChecker::checkField(const Field &field, const Scope &scope) {
   bool isMask = field.kind == FieldKind::MaskMod;
   if (isMask ? *type == ScalarType::Bool : *type != ScalarType::Bool)
     return;
-  std::string hint = isMask ? "compare, for example: q_idx >= kv_idx"
-                            : "write a number, or: if condition then a else b";
+  std::string hint =
+      isMask ? "compare, for example: q_idx >= kv_idx" : "write a number, or: if condition then a else b";
   if (field.kind == FieldKind::ScoreMod)
     hint = "put conditions in mask_mod, or write: if condition then score else -inf";
-  diagnostics.error(field.value->span,
-                    std::string(name) + " must be " + (isMask ? "bool" : "f32") + ", found " +
-                        std::string(typeName(*type)),
-                    hint);
+  diagnostics.error(
+      field.value->span,
+      std::string(name) + " must be " + (isMask ? "bool" : "f32") + ", found " + std::string(typeName(*type)), hint);
 }
 
 // False if the declaration is being checked already: it depends on itself.
@@ -191,8 +186,8 @@ void TypeChecker::checkConversion(Span at, std::string_view what, ScalarType fro
   else
     hint = "compare it, for example with != 0";
   diagnostics.error(at,
-                    std::string(what) + " " + std::string(verb) + " " + std::string(typeName(to)) +
-                        ", found " + std::string(typeName(from)),
+                    std::string(what) + " " + std::string(verb) + " " + std::string(typeName(to)) + ", found " +
+                        std::string(typeName(from)),
                     hint);
 }
 
@@ -211,8 +206,7 @@ void TypeChecker::checkParam(Decl &decl) {
     return;
   context = contextOf(Place::Constant, decl.scope);
   if (Type type = checkExpr(*decl.value))
-    checkConversion(decl.value->span, "the default of param " + inQuotes(decl.name), *type,
-                    *decl.type, "must be");
+    checkConversion(decl.value->span, "the default of param " + inQuotes(decl.name), *type, *decl.type, "must be");
 }
 
 void TypeChecker::checkTensor(Decl &decl, TensorType &type) {
@@ -222,8 +216,7 @@ void TypeChecker::checkTensor(Decl &decl, TensorType &type) {
   if (type.isSorted && type.element == ScalarType::Bool)
     diagnostics.error(decl.span, "a bool tensor cannot be sorted", "remove 'sorted'");
   if (type.wantsGradient && type.element != ScalarType::F32)
-    diagnostics.error(decl.span,
-                      "grad needs an f32 tensor, found " + std::string(typeName(type.element)),
+    diagnostics.error(decl.span, "grad needs an f32 tensor, found " + std::string(typeName(type.element)),
                       "remove 'grad'");
 }
 
@@ -254,8 +247,7 @@ void TypeChecker::checkAxis(AxisSyntax &axis, const Scope *scope) {
 
 void TypeChecker::checkFunction(FunctionDecl &function) {
   if (function.functionKind != FunctionKind::Fn) {
-    ScalarType wanted = function.functionKind == FunctionKind::MaskMod ? ScalarType::Bool
-                                                                       : ScalarType::F32;
+    ScalarType wanted = function.functionKind == FunctionKind::MaskMod ? ScalarType::Bool : ScalarType::F32;
     if (function.hasWrittenReturn && function.returnType && *function.returnType != wanted)
       diagnostics.error(function.span,
                         "a " + std::string(kFunctionKindNames[static_cast<size_t>(function.functionKind)]) +
@@ -286,8 +278,7 @@ void TypeChecker::checkFunction(FunctionDecl &function) {
     diagnostics.error(last->span, "one path through this 'if' does not return a value",
                       "add a return behind it or an else that returns");
   else
-    diagnostics.error(function.span,
-                      inQuotes(function.name) + " does not return a value on every path",
+    diagnostics.error(function.span, inQuotes(function.name) + " does not return a value on every path",
                       "end the body with return");
 }
 

@@ -46,8 +46,7 @@ private:
   void checkTensor(Decl &decl, TensorType &type);
   void checkAxis(AxisSyntax &axis, const Scope *scope);
   void checkFunction(FunctionDecl &function);
-  void checkConversion(Span at, std::string_view what, ScalarType from, ScalarType to,
-                       std::string_view verb);
+  void checkConversion(Span at, std::string_view what, ScalarType from, ScalarType to, std::string_view verb);
   void warnUnused(const Decl &decl);
 
   // Statements (TypeCheckStatements.cpp). True: every path through it returns.

@@ -7,8 +7,7 @@ namespace attnc::frontend {
 Decl *TypeChecker::tensorNamed(Expr &expr) {
   if (expr.kind != ExprKind::Name) {
     checkExpr(expr);
-    diagnostics.error(expr.span, "only tensors can be indexed",
-                      "declare one, for example: tensor t: f32[H];");
+    diagnostics.error(expr.span, "only tensors can be indexed", "declare one, for example: tensor t: f32[H];");
     return nullptr;
   }
   bool isImplicit = false;
@@ -22,10 +21,9 @@ Decl *TypeChecker::tensorNamed(Expr &expr) {
     return decl;
   }
   if (Type type = checkExpr(expr))
-    diagnostics.error(expr.span,
-                      inQuotes(expr.name) + " is " + std::string(typeName(*type)) +
-                          ", not a tensor; it cannot be indexed",
-                      "declare one, for example: tensor t: f32[H];");
+    diagnostics.error(
+        expr.span, inQuotes(expr.name) + " is " + std::string(typeName(*type)) + ", not a tensor; it cannot be indexed",
+        "declare one, for example: tensor t: f32[H];");
   return nullptr;
 }
 
@@ -57,11 +55,9 @@ std::string formalNames(const FunctionDecl &callee) {
   return out.empty() ? out : " (" + out + ")";
 }
 
-std::string argumentCount(std::string_view name, size_t wanted, std::string_view names,
-                          size_t found) {
-  return inQuotes(name) + " takes " + std::to_string(wanted) +
-         (wanted == 1 ? " argument" : " arguments") + std::string(names) + ", found " +
-         std::to_string(found);
+std::string argumentCount(std::string_view name, size_t wanted, std::string_view names, size_t found) {
+  return inQuotes(name) + " takes " + std::to_string(wanted) + (wanted == 1 ? " argument" : " arguments") +
+         std::string(names) + ", found " + std::to_string(found);
 }
 
 } // namespace
@@ -78,12 +74,11 @@ bool TypeChecker::checkPlace(const Expr &expr, const FunctionDecl &callee) {
     hint = "call it in score_mod: score |> " + std::string(callee.name);
   else if (context.place == Place::Fn)
     hint = "make the caller a mask_mod or score_mod";
-  diagnostics.error(
-      expr.span,
-      inQuotes(callee.name) + " is a " +
-          std::string(kFunctionKindNames[static_cast<size_t>(callee.functionKind)]) +
-          "; it cannot be used in " + std::string(placeName(context.place)),
-      hint);
+  diagnostics.error(expr.span,
+                    inQuotes(callee.name) + " is a " +
+                        std::string(kFunctionKindNames[static_cast<size_t>(callee.functionKind)]) +
+                        "; it cannot be used in " + std::string(placeName(context.place)),
+                    hint);
   return false;
 }
 
@@ -103,10 +98,8 @@ std::optional<ScalarType> TypeChecker::checkFunctionCall(Expr &expr, FunctionDec
       if (argument->kind != ExprKind::Name) // a bare name may be a tensor
         checkExpr(*argument);
     diagnostics.error(expr.span,
-                      argumentCount(callee.name, callee.formals.size(), formalNames(callee),
-                                    expr.operands.size()),
-                      callee.formals.empty() ? "write " + std::string(callee.name)
-                                             : "give one value for each");
+                      argumentCount(callee.name, callee.formals.size(), formalNames(callee), expr.operands.size()),
+                      callee.formals.empty() ? "write " + std::string(callee.name) : "give one value for each");
     diagnostics.note(callee.span, "declared here");
     return std::nullopt;
   }
@@ -123,9 +116,7 @@ void TypeChecker::checkArgument(const FunctionDecl &callee, const Decl &formal, 
   if (argument.kind == ExprKind::Name) {
     Decl *decl = resolve(argument.name, argument.span);
     if (decl && decl->tensor && formal.type) {
-      diagnostics.error(argument.span,
-                        what + " must be " + std::string(typeName(*formal.type)) +
-                            ", found a tensor",
+      diagnostics.error(argument.span, what + " must be " + std::string(typeName(*formal.type)) + ", found a tensor",
                         "index it, for example " + std::string(argument.name) + "[q_idx]");
       return;
     }
@@ -147,15 +138,13 @@ bool contradict(const AxisSyntax &a, const AxisSyntax &b) {
 } // namespace
 
 // call_c4: a tensor argument is a tensor's name with the formal's element type and rank.
-void TypeChecker::checkTensorArgument(const FunctionDecl &callee, const Decl &formal,
-                                      Expr &argument) {
-  std::string what = "argument " + inQuotes(formal.name) + " of " + inQuotes(callee.name) +
-                     " must be " + tensorTypeName(*formal.tensor);
+void TypeChecker::checkTensorArgument(const FunctionDecl &callee, const Decl &formal, Expr &argument) {
+  std::string what = "argument " + inQuotes(formal.name) + " of " + inQuotes(callee.name) + " must be " +
+                     tensorTypeName(*formal.tensor);
   Decl *decl = argument.kind == ExprKind::Name ? resolve(argument.name, argument.span) : nullptr;
   if (!decl || !decl->tensor) {
     if (Type type = checkExpr(argument))
-      diagnostics.error(argument.span, what + ", found " + std::string(typeName(*type)),
-                        "pass the name of a tensor");
+      diagnostics.error(argument.span, what + ", found " + std::string(typeName(*type)), "pass the name of a tensor");
     return;
   }
   decl->isUsed = true;
@@ -171,8 +160,7 @@ void TypeChecker::checkTensorArgument(const FunctionDecl &callee, const Decl &fo
                       "change the tensor's declaration, or pass another one");
 }
 
-std::optional<ScalarType> TypeChecker::checkBuiltinCall(Expr &expr,
-                                                        const BuiltinFunction &builtin) {
+std::optional<ScalarType> TypeChecker::checkBuiltinCall(Expr &expr, const BuiltinFunction &builtin) {
   expr.nameKind = NameKind::Builtin;
   expr.builtin = &builtin;
   size_t count = expr.operands.size();
@@ -183,8 +171,7 @@ std::optional<ScalarType> TypeChecker::checkBuiltinCall(Expr &expr,
     bool isRange = builtin.minArguments != builtin.maxArguments;
     std::string range = isRange ? " to " + std::to_string(builtin.maxArguments) : "";
     diagnostics.error(expr.span,
-                      isRange ? inQuotes(builtin.name) + " takes " +
-                                    std::to_string(builtin.minArguments) + range +
+                      isRange ? inQuotes(builtin.name) + " takes " + std::to_string(builtin.minArguments) + range +
                                     " arguments, found " + std::to_string(count)
                               : argumentCount(builtin.name, builtin.minArguments, "", count),
                       "see docs/language.md, built-in functions");

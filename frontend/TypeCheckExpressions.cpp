@@ -6,8 +6,7 @@ namespace attnc::frontend {
 std::optional<ScalarType> TypeChecker::checkExpr(Expr &expr) {
   if (depth >= kMaxExpansionDepth) {
     diagnostics.error(expr.span,
-                      "calls and expressions nest deeper than " +
-                          std::to_string(kMaxExpansionDepth) + " levels",
+                      "calls and expressions nest deeper than " + std::to_string(kMaxExpansionDepth) + " levels",
                       "make the chain of functions shorter");
     return std::nullopt;
   }
@@ -52,9 +51,7 @@ std::optional<ScalarType> TypeChecker::checkExprKind(Expr &expr) {
 bool TypeChecker::needBool(const Expr &operand, std::string_view who) {
   if (*operand.type == ScalarType::Bool)
     return true;
-  diagnostics.error(operand.span,
-                    std::string(who) + " must be bool, found " +
-                        std::string(typeName(*operand.type)),
+  diagnostics.error(operand.span, std::string(who) + " must be bool, found " + std::string(typeName(*operand.type)),
                     "compare it, for example with != 0");
   return false;
 }
@@ -107,12 +104,18 @@ std::vector<std::string_view> TypeChecker::visibleNames(bool functions) const {
 void TypeChecker::undefined(const Expr &expr, bool isCall) {
   // What people bring along from elsewhere.
   static constexpr std::pair<std::string_view, std::string_view> known[] = {
-      {"q", "the query's index is q_idx"},      {"k", "the key's index is kv_idx"},
-      {"kv", "the key's index is kv_idx"},      {"i", "the query's index is q_idx"},
-      {"j", "the key's index is kv_idx"},       {"True", "write true"},
-      {"False", "write false"},                 {"where", "use select(c, a, b) or if c then a else b"},
-      {"minimum", "use min(a, b)"},             {"maximum", "use max(a, b)"},
-      {"float", "use f32(x)"},                  {"int", "use i32(x)"}};
+      {"q", "the query's index is q_idx"},
+      {"k", "the key's index is kv_idx"},
+      {"kv", "the key's index is kv_idx"},
+      {"i", "the query's index is q_idx"},
+      {"j", "the key's index is kv_idx"},
+      {"True", "write true"},
+      {"False", "write false"},
+      {"where", "use select(c, a, b) or if c then a else b"},
+      {"minimum", "use min(a, b)"},
+      {"maximum", "use max(a, b)"},
+      {"float", "use f32(x)"},
+      {"int", "use i32(x)"}};
   std::string hint;
   for (auto [name, help] : known)
     if (expr.name == name)
@@ -122,10 +125,8 @@ void TypeChecker::undefined(const Expr &expr, bool isCall) {
   if (hint.empty())
     hint = isCall ? "define it with fn, or import it: from std import ..."
                   : "declare it with tensor, param, const or let, or import it";
-  diagnostics.error(expr.span,
-                    std::string(isCall ? "function " : "") + inQuotes(expr.name.substr(0, 80)) +
-                        " is not defined",
-                    hint);
+  diagnostics.error(
+      expr.span, std::string(isCall ? "function " : "") + inQuotes(expr.name.substr(0, 80)) + " is not defined", hint);
 }
 
 std::optional<ScalarType> TypeChecker::checkName(Expr &expr) {
@@ -170,8 +171,7 @@ std::optional<ScalarType> TypeChecker::checkName(Expr &expr) {
   if (context.place == Place::Constant || context.place == Place::Scale)
     if (decl->kind == DeclKind::Param) {
       // const_c2: a param changes from call to call.
-      diagnostics.error(expr.span,
-                        "param " + inQuotes(expr.name) + " is not known at compile time",
+      diagnostics.error(expr.span, "param " + inQuotes(expr.name) + " is not known at compile time",
                         "declare it with const instead of param");
       return std::nullopt;
     }
@@ -180,8 +180,7 @@ std::optional<ScalarType> TypeChecker::checkName(Expr &expr) {
 
 std::optional<ScalarType> TypeChecker::checkImplicit(Expr &expr) {
   if (context.available[expr.index])
-    return expr.index == static_cast<uint8_t>(ArgumentKind::Score) ? ScalarType::F32
-                                                                   : ScalarType::I32;
+    return expr.index == static_cast<uint8_t>(ArgumentKind::Score) ? ScalarType::F32 : ScalarType::I32;
   std::string hint = "use it in mask_mod or score_mod";
   bool isScore = expr.index == static_cast<uint8_t>(ArgumentKind::Score);
   if (context.place == Place::Fn)
@@ -190,9 +189,7 @@ std::optional<ScalarType> TypeChecker::checkImplicit(Expr &expr) {
     hint = "a sink depends on b and h alone";
   else if (isScore && context.place == Place::MaskMod)
     hint = "masks do not see the score; put this into score_mod";
-  diagnostics.error(expr.span,
-                    inQuotes(expr.name) + " is not available in " +
-                        std::string(placeName(context.place)),
+  diagnostics.error(expr.span, inQuotes(expr.name) + " is not available in " + std::string(placeName(context.place)),
                     hint);
   return std::nullopt;
 }
@@ -209,15 +206,13 @@ std::optional<ScalarType> TypeChecker::checkNegate(Expr &expr) {
 namespace {
 
 std::string_view opText(BinaryOp op) {
-  static constexpr std::string_view texts[] = {"+",  "-",  "*",  "/", "//", "%",
-                                               "**", "<<", ">>", "&", "|",  "^"};
+  static constexpr std::string_view texts[] = {"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"};
   return texts[static_cast<size_t>(op)];
 }
 
-std::string operandsMessage(std::string_view op, std::string_view wanted, ScalarType a,
-                            ScalarType b) {
-  std::string out = "operands of " + inQuotes(op) + " must be " + std::string(wanted) + ", found " +
-                    std::string(typeName(a));
+std::string operandsMessage(std::string_view op, std::string_view wanted, ScalarType a, ScalarType b) {
+  std::string out =
+      "operands of " + inQuotes(op) + " must be " + std::string(wanted) + ", found " + std::string(typeName(a));
   return a == b ? out : out + " and " + std::string(typeName(b));
 }
 
@@ -269,8 +264,7 @@ std::optional<ScalarType> TypeChecker::checkBinary(Expr &expr) {
     hint = "it binds tighter than comparisons: use parentheses, or and / or";
     break;
   }
-  diagnostics.error(expr.span, operandsMessage(opText(expr.op), wanted, *a, *b),
-                    std::string(hint));
+  diagnostics.error(expr.span, operandsMessage(opText(expr.op), wanted, *a, *b), std::string(hint));
   return std::nullopt;
 }
 
@@ -287,8 +281,7 @@ std::optional<ScalarType> TypeChecker::checkCompare(Expr &expr) {
     bool anyBool = a == ScalarType::Bool || b == ScalarType::Bool;
     if (anyBool && !(isEquality && a == b)) {
       std::string_view wanted = isEquality ? "both bool or both numbers" : "i32 or f32";
-      diagnostics.error(expr.span,
-                        operandsMessage(texts[static_cast<size_t>(expr.compareOps[i])], wanted, a, b),
+      diagnostics.error(expr.span, operandsMessage(texts[static_cast<size_t>(expr.compareOps[i])], wanted, a, b),
                         "join conditions with and / or");
       return ScalarType::Bool;
     }
@@ -313,8 +306,7 @@ std::optional<ScalarType> TypeChecker::checkIfElse(Expr &expr) {
   Type common = meet(*a, *b);
   if (!common)
     diagnostics.error(expr.span,
-                      "the branches of 'if' differ: " + std::string(typeName(*a)) + " and " +
-                          std::string(typeName(*b)),
+                      "the branches of 'if' differ: " + std::string(typeName(*a)) + " and " + std::string(typeName(*b)),
                       "make both the same type");
   return common;
 }
@@ -323,9 +315,7 @@ std::optional<ScalarType> TypeChecker::checkIfElse(Expr &expr) {
 std::optional<ScalarType> TypeChecker::checkPipe(Expr &expr) {
   Type value = checkExpr(*expr.operands[0]);
   if (!context.available[static_cast<size_t>(ArgumentKind::Score)]) {
-    diagnostics.error(expr.span,
-                      "'|>' passes a score; it cannot be used in " +
-                          std::string(placeName(context.place)),
+    diagnostics.error(expr.span, "'|>' passes a score; it cannot be used in " + std::string(placeName(context.place)),
                       "join masks with and / or");
     return std::nullopt;
   }
@@ -349,17 +339,16 @@ std::optional<ScalarType> TypeChecker::checkIndex(Expr &expr) {
     if (!type || *type == ScalarType::I32)
       continue;
     std::string what = tensor ? "index into " + inQuotes(tensor->name) : "an index";
-    diagnostics.error(expr.operands[i]->span,
-                      what + " must be i32, found " + std::string(typeName(*type)), "use i32(x)");
+    diagnostics.error(expr.operands[i]->span, what + " must be i32, found " + std::string(typeName(*type)),
+                      "use i32(x)");
   }
   if (!tensor)
     return std::nullopt;
   size_t rank = tensor->tensor->axes.size(), found = expr.operands.size() - 1;
   if (rank != found) {
     diagnostics.error(expr.span,
-                      inQuotes(tensor->name) + " has rank " + std::to_string(rank) +
-                          " but is indexed with " + std::to_string(found) +
-                          (found == 1 ? " value" : " values"),
+                      inQuotes(tensor->name) + " has rank " + std::to_string(rank) + " but is indexed with " +
+                          std::to_string(found) + (found == 1 ? " value" : " values"),
                       "its type is " + tensorTypeName(*tensor->tensor));
     return std::nullopt;
   }
@@ -378,8 +367,7 @@ std::optional<ScalarType> TypeChecker::checkReindex(Expr &expr) {
                         "only the names that are available can be given new values");
     else if (type)
       checkConversion(expr.operands[i + 1]->span, name, *type,
-                      expr.rebound[i] == ArgumentKind::Score ? ScalarType::F32 : ScalarType::I32,
-                      "must be");
+                      expr.rebound[i] == ArgumentKind::Score ? ScalarType::F32 : ScalarType::I32, "must be");
   }
   return checkExpr(*expr.operands[0]);
 }

@@ -9,8 +9,7 @@ bool TypeChecker::checkBlock(const Block &block, Scope &scope) {
   bool returns = false;
   for (Stmt *stmt : block) {
     if (returns) {
-      diagnostics.warning(stmt->span, "this statement is never reached",
-                          "remove it, or the return before it");
+      diagnostics.warning(stmt->span, "this statement is never reached", "remove it, or the return before it");
       break;
     }
     returns = checkStmt(*stmt, scope);
@@ -103,8 +102,8 @@ void TypeChecker::checkReturn(Stmt &stmt) {
   FunctionDecl *function = context.function;
   if (!type || !function)
     return;
-  std::string who = std::string(kFunctionKindNames[static_cast<size_t>(function->functionKind)]) +
-                    " " + inQuotes(function->name);
+  std::string who =
+      std::string(kFunctionKindNames[static_cast<size_t>(function->functionKind)]) + " " + inQuotes(function->name);
   if (!function->returnType) {
     if (!function->hasWrittenReturn)
       function->returnType = type;
@@ -122,8 +121,8 @@ void TypeChecker::checkReturn(Stmt &stmt) {
   Type common = meet(*type, *function->returnType);
   if (!common)
     diagnostics.error(stmt.value->span,
-                      who + " returns " + std::string(typeName(*function->returnType)) +
-                          " before and " + std::string(typeName(*type)) + " here",
+                      who + " returns " + std::string(typeName(*function->returnType)) + " before and " +
+                          std::string(typeName(*type)) + " here",
                       "make all returns one type, or declare it: -> f32");
   else
     function->returnType = common;

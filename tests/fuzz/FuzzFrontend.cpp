@@ -29,8 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::string printed = print(program, PrintLocations::Yes);
     ParsedProgram parsed = parseProgram(printed);
     require(parsed.program.has_value(), parsed.failure.message.c_str(), printed);
-    require(print(*parsed.program, PrintLocations::Yes) == printed, "reads back differently",
-            printed);
+    require(print(*parsed.program, PrintLocations::Yes) == printed, "reads back differently", printed);
   }
   return 0;
 }

@@ -30,8 +30,8 @@ std::string foundIn(const Module &module, const std::string &name) {
   for (const Diagnostic &d : module.diagnostics) {
     if (d.file != name)
       continue;
-    out += "#! " + std::to_string(d.line) + ":" + std::to_string(d.column) + ": " +
-           severities[d.severity] + ": " + d.message + "\n";
+    out += "#! " + std::to_string(d.line) + ":" + std::to_string(d.column) + ": " + severities[d.severity] + ": " +
+           d.message + "\n";
     if (!d.hint.empty())
       out += "#!   hint: " + d.hint + "\n";
   }

@@ -24,22 +24,17 @@ HostTensor HostTensor::floats(std::vector<int64_t> shape, const std::vector<floa
 size_t HostTensor::offset(const std::vector<int64_t> &index) const {
   size_t at = 0;
   for (size_t i = 0; i < shape.size(); ++i)
-    at = at * static_cast<size_t>(shape[i]) +
-         static_cast<size_t>(std::clamp<int64_t>(index[i], 0, shape[i] - 1));
+    at = at * static_cast<size_t>(shape[i]) + static_cast<size_t>(std::clamp<int64_t>(index[i], 0, shape[i] - 1));
   return at;
 }
 
-int32_t HostTensor::intAt(const std::vector<int64_t> &index) const {
-  return static_cast<int32_t>(bits[offset(index)]);
-}
-float HostTensor::floatAt(const std::vector<int64_t> &index) const {
-  return std::bit_cast<float>(bits[offset(index)]);
-}
+int32_t HostTensor::intAt(const std::vector<int64_t> &index) const { return static_cast<int32_t>(bits[offset(index)]); }
+float HostTensor::floatAt(const std::vector<int64_t> &index) const { return std::bit_cast<float>(bits[offset(index)]); }
 
 namespace {
 
-uint32_t leaf(const Program &program, const Instruction &instruction, const Inputs &in,
-              const Point &point, const std::vector<uint32_t> &values) {
+uint32_t leaf(const Program &program, const Instruction &instruction, const Inputs &in, const Point &point,
+              const std::vector<uint32_t> &values) {
   const uint32_t arguments[] = {std::bit_cast<uint32_t>(point.score), static_cast<uint32_t>(point.b),
                                 static_cast<uint32_t>(point.h), static_cast<uint32_t>(point.q),
                                 static_cast<uint32_t>(point.kv)};
@@ -69,8 +64,7 @@ uint32_t leaf(const Program &program, const Instruction &instruction, const Inpu
 
 } // namespace
 
-uint32_t evaluate(const Program &program, const Function &function, const Inputs &inputs,
-                  const Point &point) {
+uint32_t evaluate(const Program &program, const Function &function, const Inputs &inputs, const Point &point) {
   std::vector<uint32_t> values;
   for (const Instruction &instruction : function.body) {
     std::vector<uint32_t> operands;

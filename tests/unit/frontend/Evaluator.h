@@ -34,8 +34,7 @@ struct Point {
   float score = 0;
 };
 
-uint32_t evaluate(const Program &program, const Function &function, const Inputs &inputs,
-                  const Point &point);
+uint32_t evaluate(const Program &program, const Function &function, const Inputs &inputs, const Point &point);
 // Without a mask_mod everything is seen; without a score_mod the score is unchanged.
 bool maskAt(const Program &program, const Inputs &inputs, const Point &point);
 float scoreAt(const Program &program, const Inputs &inputs, const Point &point);

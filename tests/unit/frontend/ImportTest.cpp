@@ -14,16 +14,13 @@ namespace {
 class Import : public testing::Test {
 protected:
   void SetUp() override {
-    folder = std::filesystem::temp_directory_path() /
-             ("attnc_import_" + std::to_string(getpid()) + "_" +
-              testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder = std::filesystem::temp_directory_path() / ("attnc_import_" + std::to_string(getpid()) + "_" +
+                                                       testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder / "lib");
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  void write(const std::string &name, const std::string &text) {
-    std::ofstream(folder / name) << text;
-  }
+  void write(const std::string &name, const std::string &text) { std::ofstream(folder / name) << text; }
   Module load(const std::string &text) {
     write("main.attn", text);
     return loadFile((folder / "main.attn").string());

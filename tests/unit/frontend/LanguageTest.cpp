@@ -33,14 +33,20 @@ int32_t floorDivide(int64_t a, int64_t b) {
 }
 
 TEST(Language, div_c1_FloorsAndIsTotal) {
-  for (auto [a, b, quotient] : {std::array{7, 2, 3}, {-7, 2, -4}, {7, -2, -4}, {-7, -2, 3},
-                                {5, 0, 0}, {-5, 0, 0}, {kMin, -1, kMin}, {0, -3, 0}})
+  for (auto [a, b, quotient] : {std::array{7, 2, 3},
+                                {-7, 2, -4},
+                                {7, -2, -4},
+                                {-7, -2, 3},
+                                {5, 0, 0},
+                                {-5, 0, 0},
+                                {kMin, -1, kMin},
+                                {0, -3, 0}})
     expectBoth(" // ", a, b, quotient);
 }
 
 TEST(Language, mod_c1_HasTheSignOfTheDivisorAndIsTotal) {
-  for (auto [a, b, rest] : {std::array{7, 3, 1}, {-7, 3, 2}, {7, -3, -2}, {-7, -3, -1}, {5, 0, 0},
-                            {kMin, -1, 0}, {6, -3, 0}})
+  for (auto [a, b, rest] :
+       {std::array{7, 3, 1}, {-7, 3, 2}, {7, -3, -2}, {-7, -3, -1}, {5, 0, 0}, {kMin, -1, 0}, {6, -3, 0}})
     expectBoth(" % ", a, b, rest);
 }
 
@@ -219,9 +225,7 @@ TEST(Language, for_c1_RunsUpwardOrNotAtAll) {
 TEST(Language, logic_c1_IsPlainLogic) {
   for (int q : {0, 1})
     for (int kv : {0, 1}) {
-      EXPECT_EQ(holds("q_idx == 1 and not (kv_idx == 1) or kv_idx == 1 and q_idx == 0",
-                      {0, 0, q, kv}),
-                q != kv);
+      EXPECT_EQ(holds("q_idx == 1 and not (kv_idx == 1) or kv_idx == 1 and q_idx == 0", {0, 0, q, kv}), q != kv);
       EXPECT_EQ(holds("select(q_idx == 1, kv_idx == 1, kv_idx == 0)", {0, 0, q, kv}), q == kv);
     }
 }
@@ -254,8 +258,17 @@ TEST(Language, const_c1_FoldingIsRunning) {
   unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  const char *forms[] = {"A + C", "A * C", "A // C", "A % C", "A << C", "A >> C", "min(A, C)",
-                         "clamp(A, C, 3)", "A ^ C", "i32(A / C)", "i32(sqrt(f32(A))) + C"};
+  const char *forms[] = {"A + C",
+                         "A * C",
+                         "A // C",
+                         "A % C",
+                         "A << C",
+                         "A >> C",
+                         "min(A, C)",
+                         "clamp(A, C, 3)",
+                         "A ^ C",
+                         "i32(A / C)",
+                         "i32(sqrt(f32(A))) + C"};
   for (int i = 0; i < 110; ++i) {
     int32_t a = static_cast<int32_t>(random()), c = static_cast<int32_t>(random()) >> (i % 32);
     std::string folded = forms[i % 11], run = folded;
@@ -311,10 +324,11 @@ TEST(Language, tensor_c1_AxesAndFacts) {
 }
 
 TEST(Language, capture_c1_ModuleTensorsReachTheVariantsThatUseThem) {
-  frontend::Module module = frontend::loadText(
-      "tensor slopes: f32[H]; param gain: f32 = 1.0;"
-      "score_mod biased = score + gain * slopes[h];"
-      "variant a { score_mod = biased; } variant plain { mask_mod = q_idx >= kv_idx; }", "t.attn");
+  frontend::Module module =
+      frontend::loadText("tensor slopes: f32[H]; param gain: f32 = 1.0;"
+                         "score_mod biased = score + gain * slopes[h];"
+                         "variant a { score_mod = biased; } variant plain { mask_mod = q_idx >= kv_idx; }",
+                         "t.attn");
   ASSERT_TRUE(module.ok()) << module.rendered;
   ASSERT_EQ(module.variants[0].captures.size(), 1u);
   EXPECT_EQ(module.variants[0].params.size(), 1u);

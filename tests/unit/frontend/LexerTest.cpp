@@ -12,9 +12,7 @@ struct Lexed {
   Diagnostics diagnostics{sources};
   std::vector<Token> tokens;
 
-  explicit Lexed(std::string text) {
-    tokens = lex(sources, sources.add("t.attn", std::move(text)), diagnostics);
-  }
+  explicit Lexed(std::string text) { tokens = lex(sources, sources.add("t.attn", std::move(text)), diagnostics); }
   std::string joined() const {
     std::string out;
     for (const Token &token : tokens)

@@ -49,8 +49,7 @@ TEST(Limits, size_c1_ExponentialExpansionIsAnError) {
   std::string text = "fn f_0(x: i32) -> i32 = x * 3 + 1;\n";
   for (int i = 1; i < 60; ++i) {
     std::string below = "f_" + std::to_string(i - 1);
-    text += "fn f_" + std::to_string(i) + "(x: i32) -> i32 = " + below + "(x + 1) * " + below +
-            "(x * x);\n";
+    text += "fn f_" + std::to_string(i) + "(x: i32) -> i32 = " + below + "(x + 1) * " + below + "(x * x);\n";
   }
   expectError(text + "variant v { mask_mod = f_59(q_idx) == 0; }", "variant 'v' expands to more");
   expectError(text + "const c = f_59(1);", "a constant expands to more");
@@ -59,8 +58,7 @@ TEST(Limits, size_c1_ExponentialExpansionIsAnError) {
 // Work without instructions is bounded too.
 TEST(Limits, size_c1_EmptyLoopsAreBounded) {
   std::string loops = "for i in 0 .. 1000 { for j in 0 .. 1000 { for l in 0 .. 1000 { } } }";
-  expectError("mask_mod m { " + loops + " return true; } variant v { mask_mod = m; }",
-              "variant 'v' expands to more");
+  expectError("mask_mod m { " + loops + " return true; } variant v { mask_mod = m; }", "variant 'v' expands to more");
   std::string many = "mask_mod m { " + loops + " return true; }";
   for (int i = 0; i < 100; ++i)
     many += "variant v" + std::to_string(i) + " { mask_mod = m; }";
@@ -71,10 +69,8 @@ TEST(Limits, size_c1_EmptyLoopsAreBounded) {
 TEST(Limits, return_c3_EarlyReturnsStayLinear) {
   std::string body;
   for (int i = 0; i < 300; ++i)
-    body += "if q_idx * " + std::to_string(i + 2) + " == kv_idx { return kv_idx > " +
-            std::to_string(i) + "; }\n";
-  Program program =
-      variantFrom("mask_mod m {\n" + body + "return false; }\nvariant v { mask_mod = m; }");
+    body += "if q_idx * " + std::to_string(i + 2) + " == kv_idx { return kv_idx > " + std::to_string(i) + "; }\n";
+  Program program = variantFrom("mask_mod m {\n" + body + "return false; }\nvariant v { mask_mod = m; }");
   ASSERT_TRUE(program.maskMod);
   EXPECT_LT(program.maskMod->body.size(), 300u * 8);
 }

@@ -23,9 +23,7 @@ using Statement = Piece<std::optional<int32_t>>; // what it returned, if it did
 constexpr const char *kNames[] = {"q_idx", "kv_idx", "v0", "v1", "v2"};
 
 int32_t wrap(int64_t value) { return static_cast<int32_t>(static_cast<uint32_t>(value)); }
-int32_t floorDivide(int64_t a, int64_t b) {
-  return b == 0 ? 0 : wrap(a / b - (a % b != 0 && (a < 0) != (b < 0)));
-}
+int32_t floorDivide(int64_t a, int64_t b) { return b == 0 ? 0 : wrap(a / b - (a % b != 0 && (a < 0) != (b < 0))); }
 
 class Generator {
 public:
@@ -45,12 +43,9 @@ public:
     case 3:
       return binary(a, b, "//", floorDivide);
     case 4:
-      return binary(a, b, "%", [](int64_t x, int64_t y) {
-        return y == 0 ? 0 : wrap(x - y * floorDivide(x, y));
-      });
+      return binary(a, b, "%", [](int64_t x, int64_t y) { return y == 0 ? 0 : wrap(x - y * floorDivide(x, y)); });
     case 5:
-      return {"max(" + a.text + ", " + b.text + ")",
-              [=](State &s) { return std::max(a.run(s), b.run(s)); }};
+      return {"max(" + a.text + ", " + b.text + ")", [=](State &s) { return std::max(a.run(s), b.run(s)); }};
     case 6:
       return {"(-" + a.text + ")", [=](State &s) { return wrap(-int64_t(a.run(s))); }};
     default: {
@@ -65,8 +60,7 @@ public:
     if (depth > 0 && pick(3) == 0) {
       Condition a = condition(depth - 1), b = condition(depth - 1);
       if (pick(2))
-        return {"(" + a.text + " and not " + b.text + ")",
-                [=](State &s) { return a.run(s) && !b.run(s); }};
+        return {"(" + a.text + " and not " + b.text + ")", [=](State &s) { return a.run(s) && !b.run(s); }};
       return {"(" + a.text + " or " + b.text + ")", [=](State &s) { return a.run(s) || b.run(s); }};
     }
     Expression a = expression(depth), b = expression(depth), c = expression(0);
@@ -102,8 +96,7 @@ private:
 
   static Expression binary(const Expression &a, const Expression &b, const std::string &op,
                            const std::function<int32_t(int64_t, int64_t)> &apply) {
-    return {"(" + a.text + " " + op + " " + b.text + ")",
-            [=](State &s) { return apply(a.run(s), b.run(s)); }};
+    return {"(" + a.text + " " + op + " " + b.text + ")", [=](State &s) { return apply(a.run(s), b.run(s)); }};
   }
 
   Statement statement(int depth) {
@@ -117,8 +110,7 @@ private:
     if (kind == 2) {
       int count = pick(4);
       Statement body = block(depth - 1, 2);
-      return {"for i in 0 .. " + std::to_string(count) + " {\n" + body.text + "}\n",
-              [=](State &s) {
+      return {"for i in 0 .. " + std::to_string(count) + " {\n" + body.text + "}\n", [=](State &s) {
                 std::optional<int32_t> returned;
                 for (int i = 0; i < count && !returned; ++i)
                   returned = body.run(s);
@@ -128,14 +120,12 @@ private:
     if (kind == 3) {
       Condition c = condition(1);
       Expression value = expression(2);
-      return {"if " + c.text + " { return " + value.text + "; }\n", [=](State &s) {
-                return c.run(s) ? std::optional(value.run(s)) : std::nullopt;
-              }};
+      return {"if " + c.text + " { return " + value.text + "; }\n",
+              [=](State &s) { return c.run(s) ? std::optional(value.run(s)) : std::nullopt; }};
     }
     size_t var = static_cast<size_t>(2 + pick(3));
     Expression value = expression(3);
-    return {std::string(kNames[var]) + " = " + value.text + ";\n",
-            [=](State &s) -> std::optional<int32_t> {
+    return {std::string(kNames[var]) + " = " + value.text + ";\n", [=](State &s) -> std::optional<int32_t> {
               s[var] = value.run(s);
               return std::nullopt;
             }};
@@ -151,8 +141,8 @@ TEST(RandomPrograms, if_c1_return_c3_RunAsTheyRead) {
     Generator generator(seed + round);
     Statement body = generator.block(3, 5);
     Expression last = generator.expression(3);
-    std::string text = "fn f(q: i32, k: i32) -> i32 {\nvar v0 = 1; var v1 = 2; var v2 = 3;\n" +
-                       body.text + "return " + last.text + ";\n}\n";
+    std::string text = "fn f(q: i32, k: i32) -> i32 {\nvar v0 = 1; var v1 = 2; var v2 = 3;\n" + body.text + "return " +
+                       last.text + ";\n}\n";
     for (size_t at; (at = text.find("q_idx")) != std::string::npos;)
       text.replace(at, 5, "q");
     for (size_t at; (at = text.find("kv_idx")) != std::string::npos;)
@@ -164,7 +154,8 @@ TEST(RandomPrograms, if_c1_return_c3_RunAsTheyRead) {
         std::optional<int32_t> returned = body.run(state);
         int32_t expected = returned ? *returned : last.run(state);
         ASSERT_TRUE(maskAt(program, {}, {expected, 0, q, kv}))
-            << "f(" << q << ", " << kv << ") must be " << expected << "\n" << text;
+            << "f(" << q << ", " << kv << ") must be " << expected << "\n"
+            << text;
         ASSERT_FALSE(maskAt(program, {}, {wrap(expected + 1ll), 0, q, kv})) << text;
       }
   }

@@ -26,12 +26,8 @@ struct MaskCase {
   std::function<bool(const Inputs &, const Point &)> expected;
 };
 
-int32_t param(const Inputs &in, const char *name) {
-  return static_cast<int32_t>(in.params.at(name));
-}
-int32_t at(const Inputs &in, const char *name, int64_t index) {
-  return in.tensors.at(name).intAt({index});
-}
+int32_t param(const Inputs &in, const char *name) { return static_cast<int32_t>(in.params.at(name)); }
+int32_t at(const Inputs &in, const char *name, int64_t index) { return in.tensors.at(name).intAt({index}); }
 void setSizes(Inputs &in, int32_t q, int32_t kv) {
   if (q > 50) // enough points without them
     in.B = in.H = 1;
@@ -113,21 +109,14 @@ const std::vector<MaskCase> &maskCases() {
   static const std::vector<MaskCase> cases = {
       {"full", none, [](auto &, auto &) { return true; }},
       {"causal", none, [](auto &, auto &p) { return p.kv <= p.q; }},
-      {"causal_at_end", [](auto &in, auto &) { setSizes(in, 3, 10); },
-       [](auto &, auto &p) { return p.kv <= p.q + 7; }},
+      {"causal_at_end", [](auto &in, auto &) { setSizes(in, 3, 10); }, [](auto &, auto &p) { return p.kv <= p.q + 7; }},
       {"sliding_window", [](auto &in, auto &) { in.params["window"] = 3; },
        [](auto &, auto &p) { return p.kv <= p.q && p.q - p.kv < 3; }},
       {"band", [](auto &in, auto &) { in.params = {{"left", 2}, {"right", 1}}; },
        [](auto &, auto &p) { return p.kv >= p.q - 2 && p.kv <= p.q + 1; }},
-      {"prefix_lm",
-       [](auto &in, auto &r) {
-         in.tensors["prefix_len"] = HostTensor::ints({2}, randomInts(r, 2, 0, 8));
-       },
+      {"prefix_lm", [](auto &in, auto &r) { in.tensors["prefix_len"] = HostTensor::ints({2}, randomInts(r, 2, 0, 8)); },
        [](auto &in, auto &p) { return p.kv <= p.q || p.kv < at(in, "prefix_len", p.b); }},
-      {"padding",
-       [](auto &in, auto &r) {
-         in.tensors["lengths"] = HostTensor::ints({2}, randomInts(r, 2, 0, 8));
-       },
+      {"padding", [](auto &in, auto &r) { in.tensors["lengths"] = HostTensor::ints({2}, randomInts(r, 2, 0, 8)); },
        [](auto &in, auto &p) { return p.kv < at(in, "lengths", p.b); }},
       {"dilated",
        [](auto &in, auto &) {
@@ -137,11 +126,8 @@ const std::vector<MaskCase> &maskCases() {
        [](auto &, auto &p) { return p.kv <= p.q && p.q - p.kv < 13 && (p.q - p.kv) % 4 == 0; }},
       {"streaming", [](auto &in, auto &) { in.params = {{"sinks", 2}, {"window", 3}}; },
        [](auto &, auto &p) { return p.kv <= p.q && (p.kv < 2 || p.q - p.kv < 3); }},
-      {"global_and_band",
-       [](auto &in, auto &) { in.params = {{"count", 2}, {"left", 1}, {"right", 2}}; },
-       [](auto &, auto &p) {
-         return p.q < 2 || p.kv < 2 || (p.kv - p.q <= 2 && p.q - p.kv <= 1);
-       }},
+      {"global_and_band", [](auto &in, auto &) { in.params = {{"count", 2}, {"left", 1}, {"right", 2}}; },
+       [](auto &, auto &p) { return p.q < 2 || p.kv < 2 || (p.kv - p.q <= 2 && p.q - p.kv <= 1); }},
       {"log_sparse", [](auto &in, auto &) { setSizes(in, 40, 40); },
        [](auto &, auto &p) {
          int32_t d = p.q - p.kv;
@@ -149,8 +135,7 @@ const std::vector<MaskCase> &maskCases() {
        }},
       {"document", packDocuments, sameDocument},
       {"document_sorted", packDocuments, sameDocument},
-      {"document_causal", packDocuments,
-       [](auto &in, auto &p) { return sameDocument(in, p) && p.kv <= p.q; }},
+      {"document_causal", packDocuments, [](auto &in, auto &p) { return sameDocument(in, p) && p.kv <= p.q; }},
       {"document_window", packDocuments,
        [](auto &in, auto &p) {
          int32_t d = local(in, p.q) - local(in, p.kv);
@@ -169,8 +154,7 @@ const std::vector<MaskCase> &maskCases() {
          in.params = {{"width", 15}, {"height", 14}};
        },
        [](auto &, auto &p) {
-         return inNeighborhood(p.q % 15, p.kv % 15, 15, 13) &&
-                inNeighborhood(p.q / 15, p.kv / 15, 14, 13);
+         return inNeighborhood(p.q % 15, p.kv % 15, 15, 13) && inNeighborhood(p.q / 15, p.kv / 15, 14, 13);
        }},
       {"natten3d",
        [](auto &in, auto &) {
@@ -178,8 +162,7 @@ const std::vector<MaskCase> &maskCases() {
          in.params = {{"width", 6}, {"height", 7}, {"frames", 4}};
        },
        [](auto &, auto &p) {
-         return inNeighborhood(p.q % 6, p.kv % 6, 6, 5) &&
-                inNeighborhood(p.q / 6 % 7, p.kv / 6 % 7, 7, 5) &&
+         return inNeighborhood(p.q % 6, p.kv % 6, 6, 5) && inNeighborhood(p.q / 6 % 7, p.kv / 6 % 7, 7, 5) &&
                 inNeighborhood(p.q / 42, p.kv / 42, 4, 3);
        }},
       {"tree", growTree, isAncestor},
@@ -189,13 +172,8 @@ const std::vector<MaskCase> &maskCases() {
          in.H = 2;
          in.tensors["keep"] = HostTensor::ints({2, 3, 3}, randomInts(r, 18, 0, 1));
        },
-       [](auto &in, auto &p) {
-         return in.tensors.at("keep").intAt({p.h, p.q / 128, p.kv / 128}) != 0;
-       }},
-      {"dense_mask",
-       [](auto &in, auto &r) {
-         in.tensors["keep"] = HostTensor::ints({8, 8}, randomInts(r, 64, 0, 1));
-       },
+       [](auto &in, auto &p) { return in.tensors.at("keep").intAt({p.h, p.q / 128, p.kv / 128}) != 0; }},
+      {"dense_mask", [](auto &in, auto &r) { in.tensors["keep"] = HostTensor::ints({8, 8}, randomInts(r, 64, 0, 1)); },
        [](auto &in, auto &p) { return in.tensors.at("keep").intAt({p.q, p.kv}) != 0; }},
       {"block_diffusion",
        [](auto &in, auto &) {

@@ -59,8 +59,7 @@ const std::vector<ScoreCase> &scoreCases() {
       {"mpt", slopes, alibi},
       {"alibi_geometric", none,
        [](auto &, auto &p) {
-         return p.score + std::exp2(-8.f * static_cast<float>(p.h + 1) / 2) *
-                              static_cast<float>(p.kv - p.q);
+         return p.score + std::exp2(-8.f * static_cast<float>(p.h + 1) / 2) * static_cast<float>(p.kv - p.q);
        }},
       {"softcap", none, [](auto &, auto &p) { return softcap(50, p.score); }},
       {"softcap_causal", [](auto &in, auto &) { in.params["cap"] = std::bit_cast<uint32_t>(2.f); },
@@ -86,11 +85,8 @@ const std::vector<ScoreCase> &scoreCases() {
          int32_t bucket = (p.kv > p.q ? 16 : 0) + t5Bucket(std::abs(p.q - p.kv), 16, 128);
          return p.score + in.tensors.at("table").floatAt({bucket, p.h});
        }},
-      {"dense_bias",
-       [](auto &in, auto &r) { in.tensors["bias"] = randomFloats(r, {2, 2, 8, 8}); },
-       [](auto &in, auto &p) {
-         return p.score + in.tensors.at("bias").floatAt({p.b, p.h, p.q, p.kv});
-       }},
+      {"dense_bias", [](auto &in, auto &r) { in.tensors["bias"] = randomFloats(r, {2, 2, 8, 8}); },
+       [](auto &in, auto &p) { return p.score + in.tensors.at("bias").floatAt({p.b, p.h, p.q, p.kv}); }},
       {"key_bias", [](auto &in, auto &r) { in.tensors["bias"] = randomFloats(r, {2, 8}); },
        [](auto &in, auto &p) { return p.score + in.tensors.at("bias").floatAt({p.h, p.kv}); }},
   };
@@ -148,8 +144,7 @@ TEST(StdSinks, AreTheGivenLogits) {
 // The examples are documentation that must stay true.
 TEST(Examples, Load) {
   for (const char *name : {"mistral", "gemma2", "alibi", "packed", "t5", "natten", "sinks", "tree"}) {
-    frontend::Module module =
-        frontend::loadFile(std::string(EXAMPLES_FOLDER) + "/" + name + ".attn");
+    frontend::Module module = frontend::loadFile(std::string(EXAMPLES_FOLDER) + "/" + name + ".attn");
     EXPECT_EQ(module.rendered, "") << name;
     EXPECT_FALSE(module.variants.empty()) << name;
   }
