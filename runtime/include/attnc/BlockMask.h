@@ -33,8 +33,8 @@ struct NamedScalar {
   double value; // converted to the declared i32, f32 or bool; must be exact for i32
 };
 struct Bindings {
-  std::vector<NamedTensor> captures;
-  std::vector<NamedScalar> params;
+  std::vector<NamedTensor> captures = {};
+  std::vector<NamedScalar> params = {};
 };
 
 // Tiles [first, first + count) of one query block; ascending, never overlapping.
@@ -48,8 +48,8 @@ class ATTNC_EXPORT BlockMask {
 public:
   // Analyses the variant's mask_mod. Captures are read now: a mask made for captured
   // values that have changed since must be made again. Memory O(queryLength + kvLength).
-  static Result<BlockMask> create(const Variant &variant, const Problem &problem,
-                                  const Bindings &bindings, int blockM = 64, int blockN = 64);
+  static Result<BlockMask> create(const Variant &variant, const Problem &problem, const Bindings &bindings,
+                                  int blockM = 64, int blockN = 64);
 
   const Problem &problem() const;
   int blockM() const;
@@ -71,7 +71,7 @@ public:
     int64_t empty = 0, full = 0, partial = 0;
   };
   Counts counts(int64_t batch, int64_t head) const;
-  Counts counts() const; // over all batches and heads
+  Counts counts() const;   // over all batches and heads
   double sparsity() const; // share of tiles skipped, 0 to 1
   size_t bytes() const;    // memory held
 

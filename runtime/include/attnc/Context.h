@@ -18,18 +18,18 @@ namespace attnc {
 struct ContextOptions {
   // Directory of the on-disk cache. Empty: $ATTNC_CACHE_DIR, else $XDG_CACHE_HOME/attnc,
   // else ~/.cache/attnc. "none" keeps kernels in memory only.
-  std::string cacheDir;
+  std::string cacheDir = {};
   // Read-only directories looked at before cacheDir (pre-built kernels).
-  std::vector<std::string> systemCacheDirs;
+  std::vector<std::string> systemCacheDirs = {};
   uint64_t cacheLimitBytes = uint64_t(1) << 30;
   // A miss is an error instead of a compile.
   bool forbidJit = false;
   // Path of libattnc_compiler.so. Empty: $ATTNC_COMPILER, else beside libattnc.
-  std::string compilerPath;
+  std::string compilerPath = {};
   // Runs the tasks; null makes a thread pool of one worker a processor.
-  std::shared_ptr<Executor> executor;
+  std::shared_ptr<Executor> executor = {};
   // Called at the start and end of every compile and on cache trouble. Null: silent.
-  std::function<void(const std::string &)> log;
+  std::function<void(const std::string &)> log = {};
 };
 
 struct CompileOptions {
@@ -37,11 +37,11 @@ struct CompileOptions {
   int headDim = 64;         // 1 to 512
   int valueDim = 64;        // 1 to 512
   int splitSize = 1024;     // keys a split holds; a multiple of 64; part of the result's bits
-  std::string target;       // "cpu" or "" for the host's best; "cpu:sse", "cpu:avx2",
+  std::string target = {};  // "cpu" or "" for the host's best; "cpu:sse", "cpu:avx2",
                             // "cpu:avx512", "cpu:avx512_bf16", "cpu:neon"
   // Dtypes of the captures where they are not the declared type's own
   // (f32, i32, bool): for example {"slopes", DType::BF16}.
-  std::vector<std::pair<std::string, DType>> captureDtypes;
+  std::vector<std::pair<std::string, DType>> captureDtypes = {};
 };
 
 struct RunStats {
@@ -50,16 +50,16 @@ struct RunStats {
 };
 
 struct RunArguments {
-  TensorView query;  // [batch, heads, queryLength, headDim], last stride 1
-  TensorView key;    // [batch, kvHeads, kvLength, headDim]; heads a multiple of kvHeads
-  TensorView value;  // [batch, kvHeads, kvLength, valueDim]
-  TensorView output; // [batch, heads, queryLength, valueDim]
-  std::optional<TensorView> lse; // f32 [batch, heads, queryLength], natural logarithm
-  Bindings bindings;
-  std::optional<float> scale;    // default: the variant's, else 1/sqrt(headDim)
-  int64_t queryOffset = 0;       // q_idx of row 0, for chunks of a longer sequence
+  TensorView query;                   // [batch, heads, queryLength, headDim], last stride 1
+  TensorView key;                     // [batch, kvHeads, kvLength, headDim]; heads a multiple of kvHeads
+  TensorView value;                   // [batch, kvHeads, kvLength, valueDim]
+  TensorView output;                  // [batch, heads, queryLength, valueDim]
+  std::optional<TensorView> lse = {}; // f32 [batch, heads, queryLength], natural logarithm
+  Bindings bindings = {};
+  std::optional<float> scale = {};      // default: the variant's, else 1/sqrt(headDim)
+  int64_t queryOffset = 0;              // q_idx of row 0, for chunks of a longer sequence
   const BlockMask *blockMask = nullptr; // made for these sizes; null makes one
-  bool skipEmptyTiles = true;    // false visits every tile: same bits, for tests
+  bool skipEmptyTiles = true;           // false visits every tile: same bits, for tests
 };
 
 struct CompileInfo {
@@ -95,8 +95,7 @@ public:
   Result<Kernel> compile(const Variant &variant, const CompileOptions &options) const;
 
   // The text of one stage: "attn", "staged", "vector", "llvm", "asm". Never cached.
-  Result<std::string> dump(const Variant &variant, const CompileOptions &options,
-                           const std::string &stage) const;
+  Result<std::string> dump(const Variant &variant, const CompileOptions &options, const std::string &stage) const;
 
   struct CacheEntry {
     std::string key, variant, target;
@@ -118,7 +117,6 @@ private:
 
 // The float64 reference: a plain loop over query rows and keys, every operation of the
 // variant in double precision, output rounded once. Slow; for tests and --compare.
-ATTNC_EXPORT Status runReference(const Variant &variant, const RunArguments &arguments,
-                                 Executor *executor = nullptr);
+ATTNC_EXPORT Status runReference(const Variant &variant, const RunArguments &arguments, Executor *executor = nullptr);
 
 } // namespace attnc

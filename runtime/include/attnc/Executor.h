@@ -19,8 +19,7 @@ public:
   // Calls body(index, worker) once for each index in [0, count), in any order and in
   // parallel, worker in [0, concurrency()), never two at once with one worker number.
   // Returns when all are done. Must accept calls from several threads at once.
-  virtual void parallelFor(int64_t count,
-                           const std::function<void(int64_t index, int worker)> &body) = 0;
+  virtual void parallelFor(int64_t count, const std::function<void(int64_t index, int worker)> &body) = 0;
 };
 
 // A pool of `threads` workers, the calling thread included; 0 means one a processor.

@@ -38,7 +38,6 @@ struct SafetensorsEntry {
 ATTNC_EXPORT Result<std::vector<SafetensorsEntry>> listSafetensors(const std::string &path);
 // Reads F32, F16, BF16, I32, I64, BOOL and F64 (to f32, with a note). An empty name picks
 // the only tensor.
-ATTNC_EXPORT Result<OwnedTensor> readSafetensors(const std::string &path,
-                                                 const std::string &name = "");
+ATTNC_EXPORT Result<OwnedTensor> readSafetensors(const std::string &path, const std::string &name = "");
 
 } // namespace attnc

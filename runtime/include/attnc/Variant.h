@@ -21,8 +21,7 @@ public:
   static Result<Variant> load(const std::string &path, const std::string &name = "");
   // The same from text; `fileName` is what messages call it. Imports resolve against
   // its folder, then the standard library.
-  static Result<Variant> parse(std::string_view text, const std::string &fileName,
-                               const std::string &name = "");
+  static Result<Variant> parse(std::string_view text, const std::string &fileName, const std::string &name = "");
   // From the text form of the attn dialect (one attn.variant).
   static Result<Variant> fromIr(std::string_view text);
   // From a front end's own Program (ir/Program.h; not installed).
