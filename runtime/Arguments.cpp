@@ -19,9 +19,7 @@ namespace {
 // Positions are i32 inside of a kernel.
 constexpr int64_t kMaxLength = INT32_MAX - 64;
 
-std::string shapeText(const std::vector<int64_t> &shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
+std::string shapeText(const std::vector<int64_t> &shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 // What holds for each of the call's tensors by itself.
 Status checkTensor(const char *name, const char *axes, int rank, const TensorView &view) {
@@ -71,9 +69,8 @@ Status checkNoOverlap(const char *name, const TensorView &view) {
     return {};
   std::vector<size_t> order(view.shape.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::abs(view.strides[a]) < std::abs(view.strides[b]);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::abs(view.strides[a]) < std::abs(view.strides[b]); });
   int64_t reach = 0; // farthest element of the axes so far
   for (size_t axis : order) {
     if (view.shape[axis] <= 1)
@@ -92,8 +89,8 @@ Status expectShape(const char *name, const TensorView &view, const std::vector<i
                    const char *because) {
   if (view.shape == expected)
     return {};
-  return invalidArgument(fmt::format("{}: expected shape {} ({}), found {}", name, shapeText(expected), because,
-                                     toString(view)));
+  return invalidArgument(
+      fmt::format("{}: expected shape {} ({}), found {}", name, shapeText(expected), because, toString(view)));
 }
 
 Status checkShapes(const cpu::KernelConfig &config, const RunArguments &call, Problem &problem) {
@@ -103,20 +100,22 @@ Status checkShapes(const cpu::KernelConfig &config, const RunArguments &call, Pr
                                        "found {}; compile with headDim {}",
                                        config.headDim, toString(call.query), q[3]));
   if (k[0] != q[0] || k[3] != q[3])
-    return invalidArgument(fmt::format("key: expected [{}, kvHeads, kvLength, {}] as in query {}, found {}", q[0],
-                                       q[3], toString(call.query), toString(call.key)));
+    return invalidArgument(fmt::format("key: expected [{}, kvHeads, kvLength, {}] as in query {}, found {}", q[0], q[3],
+                                       toString(call.query), toString(call.key)));
   if (k[1] == 0 ? q[1] != 0 : q[1] % k[1] != 0)
-    return invalidArgument(fmt::format("key: expected a number of heads that divides query's {}, found {}", q[1],
-                                       toString(call.key)));
+    return invalidArgument(
+        fmt::format("key: expected a number of heads that divides query's {}, found {}", q[1], toString(call.key)));
   if (Status s = expectShape("value", call.value, {k[0], k[1], k[2], config.valueDim},
-                             "key's sizes and the kernel's valueDim"); !s)
+                             "key's sizes and the kernel's valueDim");
+      !s)
     return s;
   if (Status s = expectShape("output", call.output, {q[0], q[1], q[2], config.valueDim},
-                             "query's sizes and the kernel's valueDim"); !s)
+                             "query's sizes and the kernel's valueDim");
+      !s)
     return s;
   if (call.queryOffset < 0 || call.queryOffset > kMaxLength - q[2])
-    return invalidArgument(fmt::format("queryOffset: expected 0 to {} for {} query rows, found {}",
-                                       kMaxLength - q[2], q[2], call.queryOffset));
+    return invalidArgument(fmt::format("queryOffset: expected 0 to {} for {} query rows, found {}", kMaxLength - q[2],
+                                       q[2], call.queryOffset));
   problem = {q[0], q[1], k[1], q[2], k[2], config.headDim, config.valueDim, call.queryOffset};
   return {};
 }
@@ -176,14 +175,12 @@ Status checkBlockMask(const RunArguments &call, const Problem &problem) {
   return {};
 }
 
-void copyStrides(const TensorView &view, int64_t (&into)[3]) {
-  std::copy_n(view.strides.begin(), 3, into);
-}
+void copyStrides(const TensorView &view, int64_t (&into)[3]) { std::copy_n(view.strides.begin(), 3, into); }
 
 } // namespace
 
-Status readArguments(const Program &program, const cpu::KernelConfig &config,
-                     const RunArguments &call, CallArguments &into) {
+Status readArguments(const Program &program, const cpu::KernelConfig &config, const RunArguments &call,
+                     CallArguments &into) {
   if (Status s = checkTensors(config, call); !s)
     return s;
   if (Status s = checkShapes(config, call, into.problem); !s)

@@ -26,12 +26,12 @@ struct CallArguments {
 };
 
 // InvalidArgument, with the name of the tensor, what was expected and found, and a way out.
-Status readArguments(const Program &program, const cpu::KernelConfig &config,
-                     const RunArguments &arguments, CallArguments &into);
+Status readArguments(const Program &program, const cpu::KernelConfig &config, const RunArguments &arguments,
+                     CallArguments &into);
 
 // The captures and params alone (CaptureArguments.cpp); needs into.problem.
-Status readBindings(const Program &program, const cpu::KernelConfig &config,
-                    const Bindings &bindings, CallArguments &into);
+Status readBindings(const Program &program, const cpu::KernelConfig &config, const Bindings &bindings,
+                    CallArguments &into);
 
 // Whether a capture declared with `declared`'s type may be passed as `dtype`.
 bool fitsDeclaredType(const Capture &declared, DType dtype);

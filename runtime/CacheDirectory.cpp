@@ -84,8 +84,8 @@ std::optional<CacheEntry> CacheDirectory::find(const KernelRequest &request) {
   if (!isTrusted())
     return std::nullopt;
   auto refuse = [&](const std::string &why) {
-    log(fmt::format("cache: entry {} of {} in '{}' is ignored: {}", request.key.substr(0, 12),
-                    request.describe(), directory, why));
+    log(fmt::format("cache: entry {} of {} in '{}' is ignored: {}", request.key.substr(0, 12), request.describe(),
+                    directory, why));
     return std::nullopt;
   };
   const std::string sidecarPath = file(request.key, ".json"), objectPath = file(request.key, ".o");
@@ -116,8 +116,7 @@ std::optional<CacheEntry> CacheDirectory::find(const KernelRequest &request) {
 bool CacheDirectory::prepare() {
   if (!makeDirectories(directory)) {
     if (!isUnwritable.exchange(true))
-      log(fmt::format("cache: cannot create '{}': {}; kernels stay in memory", directory,
-                      std::strerror(errno)));
+      log(fmt::format("cache: cannot create '{}': {}; kernels stay in memory", directory, std::strerror(errno)));
     return false;
   }
   return isTrusted();

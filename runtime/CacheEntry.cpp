@@ -40,9 +40,7 @@ static double real(const Json &json, const char *name) {
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-static Error bad(const std::string &field) {
-  return {ErrorCode::Io, fmt::format("bad or missing '{}'", field)};
-}
+static Error bad(const std::string &field) { return {ErrorCode::Io, fmt::format("bad or missing '{}'", field)}; }
 
 KernelRequest::KernelRequest(const Program &program, cpu::KernelConfig kernelConfig)
     : variantName(program.name), config(std::move(kernelConfig)) {
@@ -81,11 +79,9 @@ static Result<std::vector<cpu::ScheduleInfo>> readSchedules(const Json &json) {
       return bad("block_m");
     if (!number(item, "scratch_bytes", 1, kMost, info.scratchBytes))
       return bad("scratch_bytes");
-    if (!number(item, "partial_offset", 0, info.scratchBytes, info.partialOffset) ||
-        info.partialOffset % 4)
+    if (!number(item, "partial_offset", 0, info.scratchBytes, info.partialOffset) || info.partialOffset % 4)
       return bad("partial_offset");
-    if (!number(item, "partial_floats", 1, (info.scratchBytes - info.partialOffset) / 4,
-                info.partialFloats))
+    if (!number(item, "partial_floats", 1, (info.scratchBytes - info.partialOffset) / 4, info.partialFloats))
       return bad("partial_floats");
     info.suffix = text(item, "suffix");
     info.blockM = static_cast<int>(blockM);
@@ -140,10 +136,7 @@ Result<CacheEntry> readSidecar(std::string_view json, const KernelRequest &reque
   if (!number(sidecar, "emitter_version", cpu::kEmitterVersion, cpu::kEmitterVersion, version))
     return bad("emitter_version");
   const std::pair<const char *, std::string_view> expected[] = {
-      {"key", request.key},
-      {"llvm", ATTNC_LLVM_VERSION},
-      {"ir", request.canonicalIr},
-      {"config", request.configJson}};
+      {"key", request.key}, {"llvm", ATTNC_LLVM_VERSION}, {"ir", request.canonicalIr}, {"config", request.configJson}};
   for (const auto &[name, value] : expected)
     if (text(sidecar, name) != value)
       return bad(name);
@@ -171,9 +164,8 @@ Result<SidecarSummary> summarizeSidecar(std::string_view json) {
   int64_t size = 0;
   if (!number(sidecar, "object_bytes", 0, INT64_MAX, size))
     return bad("object_bytes");
-  return SidecarSummary{text(sidecar, "key"),     text(sidecar, "name"),
-                        text(sidecar, "target"),  text(sidecar, "created"),
-                        static_cast<uint64_t>(size), real(sidecar, "compile_ms")};
+  return SidecarSummary{text(sidecar, "key"),     text(sidecar, "name"),       text(sidecar, "target"),
+                        text(sidecar, "created"), static_cast<uint64_t>(size), real(sidecar, "compile_ms")};
 }
 
 std::string utcNow() {

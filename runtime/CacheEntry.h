@@ -23,7 +23,7 @@ struct KernelRequest {
   std::string key; // SHA-256 over schema, emitter and LLVM version, IR and configuration
 
   KernelRequest(const Program &program, cpu::KernelConfig config);
-  std::string target() const; // "cpu:avx512"
+  std::string target() const;   // "cpu:avx512"
   std::string describe() const; // "'alibi' for cpu:avx512 (f32, head dim 64, value dim 64)"
 };
 

@@ -96,13 +96,13 @@ Status checkCapture(const Capture &declared, DType dtype, const TensorView &view
   for (size_t axis = 0; axis < view.shape.size(); ++axis) {
     const ExpectedSize expected = expectedSize(declared.dims[axis], problem);
     if (view.shape[axis] < expected.least || view.shape[axis] > expected.most)
-      return invalidArgument(fmt::format("{}: expected axis {} to be {}, found {}", name, axis, expected.text,
-                                         toString(view)));
+      return invalidArgument(
+          fmt::format("{}: expected axis {} to be {}, found {}", name, axis, expected.text, toString(view)));
     // Loads clamp their index to the axis: there must be an element to clamp to.
     const bool runs = problem.batch && problem.heads && problem.queryLength && problem.kvLength;
     if (view.shape[axis] == 0 && runs)
-      return invalidArgument(fmt::format("{}: expected at least one element along axis {}, found {}", name, axis,
-                                         toString(view)));
+      return invalidArgument(
+          fmt::format("{}: expected at least one element along axis {}, found {}", name, axis, toString(view)));
   }
   if (view.elements() == 0)
     return {};

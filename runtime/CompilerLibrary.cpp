@@ -85,12 +85,11 @@ Status CompilerLibrary::open() {
       return opened;
     looked += fmt::format("\n  {}: {}", path, opened.error().message);
   }
-  return Error{ErrorCode::NotFound,
-               fmt::format("the compiler library is missing; looked at{}\n"
-                           "install libattnc_compiler.so beside libattnc, set ATTNC_COMPILER or "
-                           "ContextOptions::compilerPath to its path, or use a cache that already "
-                           "holds the kernel",
-                           looked)};
+  return Error{ErrorCode::NotFound, fmt::format("the compiler library is missing; looked at{}\n"
+                                                "install libattnc_compiler.so beside libattnc, set ATTNC_COMPILER or "
+                                                "ContextOptions::compilerPath to its path, or use a cache that already "
+                                                "holds the kernel",
+                                                looked)};
 }
 
 Result<CompilerOutput> CompilerLibrary::compile(const std::string &text, const std::string &config,
@@ -104,9 +103,9 @@ Result<CompilerOutput> CompilerLibrary::compile(const std::string &text, const s
   for (size_t i = 0; i < call.messageCount(result.get()); ++i)
     output.warnings.push_back(call.message(result.get(), i));
   if (!call.ok(result.get()))
-    return Error{ErrorCode::InvalidVariant,
-                 output.warnings.empty() ? "the compiler failed without a message"
-                                         : fmt::format("{}", fmt::join(output.warnings, "\n"))};
+    return Error{ErrorCode::InvalidVariant, output.warnings.empty()
+                                                ? "the compiler failed without a message"
+                                                : fmt::format("{}", fmt::join(output.warnings, "\n"))};
   size_t size = 0;
   const char *bytes = call.bytes(result.get(), &size);
   output.bytes.assign(bytes, size);

@@ -25,8 +25,7 @@ public:
 
   // Errors: NotFound (no library; says where it looked), Unsupported (another version),
   // InvalidVariant (the compiler's diagnostics).
-  Result<CompilerOutput> compile(const std::string &text, const std::string &config,
-                                 const std::string &stage);
+  Result<CompilerOutput> compile(const std::string &text, const std::string &config, const std::string &stage);
   // "attnc 0.1 llvm 22.1.8"; empty while nothing was compiled.
   std::string build() const;
 

@@ -59,8 +59,7 @@ Result<cpu::Isa> readTarget(const std::string &target) {
   if (target.starts_with("cpu:"))
     if (std::optional<cpu::Isa> isa = cpu::isaFromName(std::string_view(target).substr(4)))
       return *isa;
-  const std::vector<std::string> known = {"cpu",          "cpu:sse",  "cpu:avx2", "cpu:avx512",
-                                          "cpu:avx512_bf16", "cpu:neon"};
+  const std::vector<std::string> known = {"cpu", "cpu:sse", "cpu:avx2", "cpu:avx512", "cpu:avx512_bf16", "cpu:neon"};
   return Error{ErrorCode::NotFound, fmt::format("target '{}' is unknown{}", target, suggestion(target, known))};
 }
 
@@ -100,8 +99,8 @@ Result<cpu::KernelConfig> readOptions(const Program &program, const CompileOptio
   if (Status s = checkDim("valueDim", options.valueDim); !s)
     return s.error();
   if (options.splitSize < cpu::kBlockN || options.splitSize > 1 << 30 || options.splitSize % cpu::kBlockN)
-    return invalidArgument(fmt::format("splitSize: expected a multiple of {} up to {}, found {}", cpu::kBlockN,
-                                       1 << 30, options.splitSize));
+    return invalidArgument(fmt::format("splitSize: expected a multiple of {} up to {}, found {}", cpu::kBlockN, 1 << 30,
+                                       options.splitSize));
   Result<cpu::Isa> isa = readTarget(options.target);
   if (!isa)
     return isa.error();
@@ -150,8 +149,8 @@ Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &op
   Result<KernelCache::Loaded> loaded = state->cache.get(request, program, info);
   if (!loaded)
     return loaded.error();
-  return Kernel(std::make_shared<Kernel::State>(Kernel::State{
-      variant, underName((*loaded)->simplified, program.name), *loaded, state->executor, std::move(info)}));
+  return Kernel(std::make_shared<Kernel::State>(Kernel::State{variant, underName((*loaded)->simplified, program.name),
+                                                              *loaded, state->executor, std::move(info)}));
 }
 
 Result<std::string> Context::dump(const Variant &variant, const CompileOptions &options,
@@ -171,8 +170,8 @@ Result<std::string> Context::dump(const Variant &variant, const CompileOptions &
 Result<std::vector<Context::CacheEntry>> Context::cacheEntries() const {
   std::vector<CacheEntry> entries;
   for (const SidecarSummary &summary : state->cache.list())
-    entries.push_back({summary.key, summary.variant, summary.target, summary.objectBytes, summary.created,
-                       summary.compileMs});
+    entries.push_back(
+        {summary.key, summary.variant, summary.target, summary.objectBytes, summary.created, summary.compileMs});
   return entries;
 }
 

@@ -19,9 +19,7 @@ namespace {
 constexpr uint64_t kMaxImage = uint64_t(256) << 20;
 constexpr uint64_t kMaxAlign = 4096;
 
-template <typename F> const void *address(F *function) {
-  return reinterpret_cast<const void *>(function);
-}
+template <typename F> const void *address(F *function) { return reinterpret_cast<const void *>(function); }
 
 uint64_t roundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -67,8 +65,8 @@ public:
       : bytes(bytes), machine(machine), object(object) {}
 
   std::string run() {
-    for (auto step : {&ElfLoading::readHeaders, &ElfLoading::readSymbols, &ElfLoading::place,
-                      &ElfLoading::copy, &ElfLoading::relocateAll, &ElfLoading::publish})
+    for (auto step : {&ElfLoading::readHeaders, &ElfLoading::readSymbols, &ElfLoading::place, &ElfLoading::copy,
+                      &ElfLoading::relocateAll, &ElfLoading::publish})
       if (std::string problem = (this->*step)(); !problem.empty())
         return problem;
     return {};
@@ -81,9 +79,7 @@ private:
     bool isPlaced = false;
   };
 
-  bool holds(uint64_t offset, uint64_t size) const {
-    return offset <= bytes.size() && size <= bytes.size() - offset;
-  }
+  bool holds(uint64_t offset, uint64_t size) const { return offset <= bytes.size() && size <= bytes.size() - offset; }
   // Objects need not be aligned in memory, so structures are copied out.
   template <typename T> bool read(T &into, uint64_t offset) const {
     if (!holds(offset, sizeof(T)))
@@ -93,8 +89,7 @@ private:
   }
   // The string at `offset` of a string table; false if it does not end inside.
   bool readName(std::string_view &into, const Elf64_Shdr &table, uint64_t offset) const {
-    if (table.sh_type != SHT_STRTAB || !holds(table.sh_offset, table.sh_size) ||
-        offset >= table.sh_size)
+    if (table.sh_type != SHT_STRTAB || !holds(table.sh_offset, table.sh_size) || offset >= table.sh_size)
       return false;
     into = bytes.substr(table.sh_offset + offset, table.sh_size - offset);
     size_t end = into.find('\0');
@@ -129,8 +124,8 @@ std::string ElfLoading::readHeaders() {
   if (!read(header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return "not an ELF file";
   const uint16_t expected = machine == ElfMachine::X86_64 ? EM_X86_64 : EM_AARCH64;
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_type != ET_REL || header.e_machine != expected)
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL ||
+      header.e_machine != expected)
     return fmt::format("not a relocatable file of this machine: expected type 1 machine {}, "
                        "found type {} machine {}",
                        expected, header.e_type, header.e_machine);
@@ -138,12 +133,10 @@ std::string ElfLoading::readHeaders() {
     return "no section table";
   sections.resize(header.e_shnum);
   for (size_t i = 0; i < sections.size(); ++i) {
-    if (header.e_shoff > bytes.size() ||
-        !read(sections[i].header, header.e_shoff + i * sizeof(Elf64_Shdr)))
+    if (header.e_shoff > bytes.size() || !read(sections[i].header, header.e_shoff + i * sizeof(Elf64_Shdr)))
       return "the section table is truncated";
     const Elf64_Shdr &section = sections[i].header;
-    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
-        !holds(section.sh_offset, section.sh_size))
+    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL && !holds(section.sh_offset, section.sh_size))
       return fmt::format("section {} is truncated", i);
   }
   return {};
@@ -154,14 +147,12 @@ std::string ElfLoading::readSymbols() {
     const Elf64_Shdr &header = section.header;
     if (header.sh_type != SHT_SYMTAB)
       continue;
-    if (!symbols.empty() || header.sh_entsize != sizeof(Elf64_Sym) ||
-        header.sh_link >= sections.size())
+    if (!symbols.empty() || header.sh_entsize != sizeof(Elf64_Sym) || header.sh_link >= sections.size())
       return "a bad symbol table";
     symbolNames = sections[header.sh_link].header;
     symbols.resize(header.sh_size / sizeof(Elf64_Sym));
     if (!symbols.empty()) // readHeaders checked the range
-      std::memcpy(symbols.data(), bytes.data() + header.sh_offset,
-                  symbols.size() * sizeof(Elf64_Sym));
+      std::memcpy(symbols.data(), bytes.data() + header.sh_offset, symbols.size() * sizeof(Elf64_Sym));
   }
   return symbols.empty() ? "no symbol table" : "";
 }
@@ -172,8 +163,7 @@ std::string ElfLoading::place() {
   auto placeAll = [&](bool code) -> std::string {
     for (Section &section : sections) {
       const Elf64_Shdr &header = section.header;
-      if (!(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 ||
-          bool(header.sh_flags & SHF_EXECINSTR) != code)
+      if (!(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 || bool(header.sh_flags & SHF_EXECINSTR) != code)
         continue;
       if ((header.sh_flags & (SHF_WRITE | SHF_TLS)) || header.sh_type == SHT_NOBITS)
         return "writable data, which kernels never have";
@@ -232,8 +222,7 @@ std::string ElfLoading::resolve(uint32_t index, Relocation &relocation) {
     if (symbol.st_shndx >= sections.size() || !sections[symbol.st_shndx].isPlaced ||
         symbol.st_value > sections[symbol.st_shndx].header.sh_size)
       return "a symbol lies outside of the loaded sections";
-    target = relocation.symbol =
-        reinterpret_cast<uint64_t>(image + sections[symbol.st_shndx].at + symbol.st_value);
+    target = relocation.symbol = reinterpret_cast<uint64_t>(image + sections[symbol.st_shndx].at + symbol.st_value);
   }
   writeStub(machine, stub, target);
   relocation.slot = reinterpret_cast<uint64_t>(stub) + 8;
@@ -284,12 +273,10 @@ std::string ElfLoading::publish() {
       continue;
     std::string_view name;
     if (symbol.st_shndx >= sections.size() || !sections[symbol.st_shndx].isPlaced ||
-        symbol.st_value >= sections[symbol.st_shndx].header.sh_size ||
-        !readName(name, symbolNames, symbol.st_name))
+        symbol.st_value >= sections[symbol.st_shndx].header.sh_size || !readName(name, symbolNames, symbol.st_name))
       return "a bad global symbol";
     const Section &section = sections[symbol.st_shndx];
-    const bool isFunction = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
-                            (section.header.sh_flags & SHF_EXECINSTR);
+    const bool isFunction = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (section.header.sh_flags & SHF_EXECINSTR);
     object.symbols[std::string(name)] = {image + section.at + symbol.st_value, isFunction};
   }
   __builtin___clear_cache(reinterpret_cast<char *>(image), reinterpret_cast<char *>(image + codeSize));

@@ -24,8 +24,7 @@ ElfMachine hostElfMachine();
 class ElfObject {
 public:
   // `machine` other than the host's is for tests of the relocations: nothing can be called.
-  static Result<std::shared_ptr<const ElfObject>> load(std::string_view bytes,
-                                                       ElfMachine machine = hostElfMachine());
+  static Result<std::shared_ptr<const ElfObject>> load(std::string_view bytes, ElfMachine machine = hostElfMachine());
   ~ElfObject();
   ElfObject(const ElfObject &) = delete;
   ElfObject &operator=(const ElfObject &) = delete;

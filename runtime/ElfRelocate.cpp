@@ -83,8 +83,9 @@ std::string putField(const Relocation &r, uint64_t value, int shift, int bits, i
 }
 
 std::string putPage21(const Relocation &r, uint64_t target) {
-  const int64_t pages = static_cast<int64_t>((target & ~uint64_t(0xfff)) -
-                                             (reinterpret_cast<uint64_t>(r.place) & ~uint64_t(0xfff))) >> 12;
+  const int64_t pages =
+      static_cast<int64_t>((target & ~uint64_t(0xfff)) - (reinterpret_cast<uint64_t>(r.place) & ~uint64_t(0xfff))) >>
+      12;
   if (pages < -(1 << 20) || pages >= 1 << 20)
     return kOutOfReach;
   const uint32_t low = (pages & 3) << 29, high = ((pages >> 2) & 0x7ffff) << 5;

@@ -11,10 +11,10 @@ namespace attnc {
 
 struct Relocation {
   uint32_t type;
-  uint8_t *place;     // where the bytes change
-  size_t room;        // bytes of the section from `place` on
-  uint64_t symbol;    // address of the symbol, or of its stub where it is outside
-  uint64_t slot;      // address of eight bytes that hold the symbol's address
+  uint8_t *place;  // where the bytes change
+  size_t room;     // bytes of the section from `place` on
+  uint64_t symbol; // address of the symbol, or of its stub where it is outside
+  uint64_t slot;   // address of eight bytes that hold the symbol's address
   int64_t addend;
 };
 

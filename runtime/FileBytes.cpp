@@ -38,8 +38,8 @@ Result<std::string> readBytes(const std::string &path, uint64_t limit) {
   if (!S_ISREG(status.st_mode))
     return Error{ErrorCode::Io, fmt::format("cannot read '{}': not a regular file", path)};
   if (static_cast<uint64_t>(status.st_size) > limit)
-    return Error{ErrorCode::Io, fmt::format("cannot read '{}': it holds {} bytes, expected at most {}",
-                                            path, status.st_size, limit)};
+    return Error{ErrorCode::Io,
+                 fmt::format("cannot read '{}': it holds {} bytes, expected at most {}", path, status.st_size, limit)};
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t done = 0;
   while (done < bytes.size()) {

@@ -68,8 +68,7 @@ Result<OwnedTensor> readElements(const std::string &path, FileDtype dtype, std::
   if (overflows || needed != bytes.size())
     return Error{ErrorCode::Io,
                  fmt::format("'{}' does not fit its header: shape [{}] needs {} bytes, the file has {}", path,
-                             fmt::join(shape, ", "), overflows ? "too many" : std::to_string(needed),
-                             bytes.size())};
+                             fmt::join(shape, ", "), overflows ? "too many" : std::to_string(needed), bytes.size())};
   Result<OwnedTensor> tensor = OwnedTensor::zeros(memoryDtype(dtype), std::move(shape));
   if (!tensor)
     return tensor;

@@ -18,7 +18,7 @@ size_t fileDtypeSize(FileDtype dtype);
 
 // Io if `bytes` is not exactly what the shape needs, or a bool is neither 0 nor 1. f64
 // becomes f32, nearest even, with a note that says how many values were rounded.
-Result<OwnedTensor> readElements(const std::string &path, FileDtype dtype,
-                                 std::vector<int64_t> shape, std::string_view bytes);
+Result<OwnedTensor> readElements(const std::string &path, FileDtype dtype, std::vector<int64_t> shape,
+                                 std::string_view bytes);
 
 } // namespace attnc

@@ -10,8 +10,7 @@ namespace attnc {
 // The block of rows that a mask made for a call is cut into: that of the wide schedules.
 static constexpr int kMaskBlockM = 64;
 
-Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, RunStats *stats,
-                 LaunchChoices choices) {
+Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, RunStats *stats, LaunchChoices choices) {
   const auto start = std::chrono::steady_clock::now();
   if (!kernel.loaded->isRunnable())
     return Error{ErrorCode::Unsupported,
@@ -24,11 +23,11 @@ Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, Run
 
   const BlockMask *mask = arguments.blockMask;
   std::optional<BlockMask> made;
-  const bool isEmpty = call.problem.queryLength == 0 || call.problem.kvLength == 0 ||
-                       call.problem.batch == 0 || call.problem.heads == 0;
+  const bool isEmpty =
+      call.problem.queryLength == 0 || call.problem.kvLength == 0 || call.problem.batch == 0 || call.problem.heads == 0;
   if (!mask && arguments.skipEmptyTiles && kernel.variant.program().maskMod && !isEmpty) {
-    Result<BlockMask> created = BlockMask::create(kernel.variant, call.problem, arguments.bindings, kMaskBlockM,
-                                                  cpu::kBlockN);
+    Result<BlockMask> created =
+        BlockMask::create(kernel.variant, call.problem, arguments.bindings, kMaskBlockM, cpu::kBlockN);
     if (!created)
       return created.error();
     mask = &made.emplace(*std::move(created));
@@ -38,15 +37,12 @@ Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, Run
   Status status = launch(*kernel.loaded, call, tiles, *kernel.executor, counted, choices);
   if (stats) {
     *stats = counted;
-    stats->milliseconds =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    stats->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   return status;
 }
 
-Status Kernel::run(const RunArguments &arguments, RunStats *stats) const {
-  return runKernel(*state, arguments, stats);
-}
+Status Kernel::run(const RunArguments &arguments, RunStats *stats) const { return runKernel(*state, arguments, stats); }
 
 const Variant &Kernel::variant() const { return state->variant; }
 const CompileInfo &Kernel::info() const { return state->info; }

@@ -12,8 +12,7 @@ static double millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-KernelCache::KernelCache(Options given, CompilerLibrary &compiler)
-    : options(std::move(given)), compiler(compiler) {
+KernelCache::KernelCache(Options given, CompilerLibrary &compiler) : options(std::move(given)), compiler(compiler) {
   auto add = [&](const std::string &path, CacheDirectory::Access access) {
     directories.push_back(std::make_unique<CacheDirectory>(path, access, options.limitBytes, options.log));
   };
@@ -25,8 +24,7 @@ KernelCache::KernelCache(Options given, CompilerLibrary &compiler)
   }
 }
 
-Result<KernelCache::Loaded> KernelCache::get(const KernelRequest &request, const Program &program,
-                                             CompileInfo &info) {
+Result<KernelCache::Loaded> KernelCache::get(const KernelRequest &request, const Program &program, CompileInfo &info) {
   const auto start = std::chrono::steady_clock::now();
   info = {};
   info.key = request.key;
@@ -60,8 +58,7 @@ Result<KernelCache::Loaded> KernelCache::get(const KernelRequest &request, const
   return result;
 }
 
-Result<KernelCache::Loaded> KernelCache::find(const KernelRequest &request, const Program &program,
-                                              CompileInfo &info) {
+Result<KernelCache::Loaded> KernelCache::find(const KernelRequest &request, const Program &program, CompileInfo &info) {
   for (const auto &directory : directories) {
     std::optional<CacheEntry> entry = directory->find(request);
     if (!entry)
@@ -71,8 +68,8 @@ Result<KernelCache::Loaded> KernelCache::find(const KernelRequest &request, cons
       info.fromDisk = true;
       return loaded;
     }
-    options.log(fmt::format("cache: entry {} in '{}' is ignored: {}", request.key.substr(0, 12),
-                            directory->path(), loaded.error().message));
+    options.log(fmt::format("cache: entry {} in '{}' is ignored: {}", request.key.substr(0, 12), directory->path(),
+                            loaded.error().message));
   }
   if (options.forbidJit)
     return Error{ErrorCode::JitForbidden,
@@ -90,8 +87,7 @@ Result<KernelCache::Loaded> KernelCache::compile(const KernelRequest &request, c
     options.log(fmt::format("compile: {} failed: {}", request.describe(), error.message));
     return error;
   };
-  Result<CompilerOutput> output =
-      compiler.compile(print(program, PrintLocations::Yes), request.configJson, "object");
+  Result<CompilerOutput> output = compiler.compile(print(program, PrintLocations::Yes), request.configJson, "object");
   if (!output)
     return fail(output.error());
   for (const std::string &warning : output->warnings)
@@ -108,8 +104,8 @@ Result<KernelCache::Loaded> KernelCache::compile(const KernelRequest &request, c
   Result<Loaded> loaded = LoadedKernel::load(entry, request.config);
   if (!loaded)
     return fail(loaded.error());
-  options.log(fmt::format("compile: {} done in {:.1f} ms, {} bytes", request.describe(), entry.compileMs,
-                          entry.object.size()));
+  options.log(
+      fmt::format("compile: {} done in {:.1f} ms, {} bytes", request.describe(), entry.compileMs, entry.object.size()));
   if (user)
     user->publish(request, entry);
   return loaded;

@@ -29,13 +29,12 @@ struct SplitItem {
 
 class Launch {
 public:
-  Launch(const LoadedKernel &kernel, const CallArguments &call, const TileSource &tiles,
-         Executor &executor, RunStats &stats, LaunchChoices choices)
+  Launch(const LoadedKernel &kernel, const CallArguments &call, const TileSource &tiles, Executor &executor,
+         RunStats &stats, LaunchChoices choices)
       : kernel(kernel), call(call), tiles(tiles), executor(executor), stats(stats), choices(choices),
-        schedule(choose()), blockM(schedule.info.blockM),
-        blocks((call.problem.queryLength + blockM - 1) / blockM),
-        splitTiles(kernel.config.splitSize / cpu::kBlockN),
-        flushes(kernel.config.dtype == DType::BF16), workers(executor.concurrency()) {}
+        schedule(choose()), blockM(schedule.info.blockM), blocks((call.problem.queryLength + blockM - 1) / blockM),
+        splitTiles(kernel.config.splitSize / cpu::kBlockN), flushes(kernel.config.dtype == DType::BF16),
+        workers(executor.concurrency()) {}
   ~Launch() {
     for (auto *list : {&workers, &carriers})
       for (std::unique_ptr<Worker> &worker : *list)
@@ -116,8 +115,7 @@ void Launch::plan() {
       for (int64_t block = 0; block < blocks; ++block, ++index) {
         // Without a mask all tasks are alike.
         if (index == 0 || !tiles.isUniform())
-          tiles.runs(batch, head, block * blockM, std::min(blockM, problem.queryLength - block * blockM), runs,
-                     spare);
+          tiles.runs(batch, head, block * blockM, std::min(blockM, problem.queryLength - block * blockM), runs, spare);
         const int64_t count = tileCount(runs);
         stats.tilesVisited += count;
         stats.tilesPartial += partialCount(runs);
@@ -126,9 +124,8 @@ void Launch::plan() {
       }
   stats.tilesTotal = static_cast<int64_t>(tasks.size()) * tiles.tiles();
   if (!isSorted)
-    std::sort(tasks.begin(), tasks.end(), [](const Task &a, const Task &b) {
-      return a.tiles != b.tiles ? a.tiles > b.tiles : a.index < b.index;
-    });
+    std::sort(tasks.begin(), tasks.end(),
+              [](const Task &a, const Task &b) { return a.tiles != b.tiles ? a.tiles > b.tiles : a.index < b.index; });
   const int64_t perTile = 2 * blockM * cpu::kBlockN * (problem.headDim + problem.valueDim);
   isSmall = stats.tilesVisited * perTile + static_cast<int64_t>(tasks.size()) * 1024 < kInlineOperations;
 }
@@ -262,8 +259,8 @@ void Launch::runSplits() {
 
 } // namespace
 
-Status launch(const LoadedKernel &kernel, const CallArguments &call, const TileSource &tiles,
-              Executor &executor, RunStats &stats, LaunchChoices choices) {
+Status launch(const LoadedKernel &kernel, const CallArguments &call, const TileSource &tiles, Executor &executor,
+              RunStats &stats, LaunchChoices choices) {
   const Problem &problem = call.problem;
   if (problem.batch == 0 || problem.heads == 0 || problem.queryLength == 0)
     return {};

@@ -15,7 +15,7 @@ struct LaunchChoices {
   enum Splits { AutoSplits, NeverParallel, AlwaysParallel } splits = AutoSplits;
 };
 
-Status launch(const LoadedKernel &kernel, const CallArguments &call, const TileSource &tiles,
-              Executor &executor, RunStats &stats, LaunchChoices choices = {});
+Status launch(const LoadedKernel &kernel, const CallArguments &call, const TileSource &tiles, Executor &executor,
+              RunStats &stats, LaunchChoices choices = {});
 
 } // namespace attnc

@@ -34,10 +34,9 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const CacheEntry 
                                                                const cpu::KernelConfig &config) {
   ParsedProgram parsed = parseProgram(entry.variantText);
   if (!parsed.program)
-    return Error{ErrorCode::Internal,
-                 "the simplified variant does not read back: " + parsed.failure.message};
-  std::shared_ptr<LoadedKernel> kernel(new LoadedKernel(
-      config, std::make_shared<const Program>(std::move(*parsed.program))));
+    return Error{ErrorCode::Internal, "the simplified variant does not read back: " + parsed.failure.message};
+  std::shared_ptr<LoadedKernel> kernel(
+      new LoadedKernel(config, std::make_shared<const Program>(std::move(*parsed.program))));
   if (!cpu::hostRuns(config.isa))
     return std::shared_ptr<const LoadedKernel>(std::move(kernel));
 

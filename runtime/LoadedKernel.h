@@ -25,10 +25,10 @@ struct KernelSchedule {
 // in the steady state. Never used by two workers at once.
 struct Worker {
   std::unique_ptr<void, void (*)(void *)> scratch; // aligned to 64
-  std::vector<cpu::TileRun> runs;  // of the task
-  std::vector<cpu::TileRun> other; // spare, for uniting runs
-  std::vector<cpu::TileRun> split; // of one split
-  int64_t begunTask = -1;          // whose queries `scratch` holds, during one call
+  std::vector<cpu::TileRun> runs;                  // of the task
+  std::vector<cpu::TileRun> other;                 // spare, for uniting runs
+  std::vector<cpu::TileRun> split;                 // of one split
+  int64_t begunTask = -1;                          // whose queries `scratch` holds, during one call
 
   explicit Worker(int64_t scratchBytes);
 };
@@ -36,8 +36,7 @@ struct Worker {
 class LoadedKernel {
 public:
   // Internal errors: the object is malformed or lacks a function.
-  static Result<std::shared_ptr<const LoadedKernel>> load(const CacheEntry &entry,
-                                                          const cpu::KernelConfig &config);
+  static Result<std::shared_ptr<const LoadedKernel>> load(const CacheEntry &entry, const cpu::KernelConfig &config);
 
   const cpu::KernelConfig config;
   const std::shared_ptr<const Program> simplified;

@@ -186,8 +186,8 @@ Status writeNpy(const std::string &path, const TensorView &view) {
   if (view.strides.size() != view.shape.size())
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("expected {} strides, found {}", view.shape.size(), view.strides.size())};
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                   npyDescr(view.dtype), fmt::join(view.shape, ", "), view.rank() == 1 ? "," : "");
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", npyDescr(view.dtype),
+                                   fmt::join(view.shape, ", "), view.rank() == 1 ? "," : "");
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
   std::string bytes("\x93NUMPY\x01\x00", 8);

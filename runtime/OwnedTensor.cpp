@@ -14,9 +14,8 @@ Result<OwnedTensor> OwnedTensor::zeros(DType dtype, std::vector<int64_t> shape) 
   for (int64_t size : shape)
     overflows |= size < 0 || __builtin_mul_overflow(bytes, size, &bytes);
   if (overflows)
-    return Error{ErrorCode::InvalidArgument,
-                 fmt::format("no tensor of {}[{}]: the size is negative or overflows",
-                             dtypeName(dtype), fmt::join(shape, ", "))};
+    return Error{ErrorCode::InvalidArgument, fmt::format("no tensor of {}[{}]: the size is negative or overflows",
+                                                         dtypeName(dtype), fmt::join(shape, ", "))};
   int64_t padded = 0;
   void *memory = nullptr;
   if (!__builtin_add_overflow(bytes, int64_t(64), &padded))

@@ -83,8 +83,7 @@ Result<File> open(const std::string &path) {
       return bad(path, fmt::format("the header's entry '{}' is malformed or points outside of the file", name));
     file.entries.push_back(std::move(entry));
   }
-  std::sort(file.entries.begin(), file.entries.end(),
-            [](const Entry &a, const Entry &b) { return a.begin < b.begin; });
+  std::sort(file.entries.begin(), file.entries.end(), [](const Entry &a, const Entry &b) { return a.begin < b.begin; });
   return file;
 }
 

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -106,11 +107,14 @@ ThreadPool::~ThreadPool() {
   isStopping = true;
   signal.fetch_add(1);
   signal.notify_all();
+  // A forked child has the handles and not the threads: they can neither be joined nor
+  // detached there, so they are left behind.
+  if (!threads.empty() && process != getpid()) {
+    new std::vector<std::thread>(std::move(threads));
+    return;
+  }
   for (std::thread &thread : threads)
-    if (process == getpid())
-      thread.join();
-    else
-      thread.detach(); // a forked child has the handles and not the threads
+    thread.join();
 }
 
 bool ThreadPool::join(uint32_t &lastJob) {

@@ -22,8 +22,7 @@ int64_t partialCount(const RunList &runs) {
 
 // Appends, joining with the run before where they touch and agree.
 static void append(RunList &runs, cpu::TileRun run) {
-  if (!runs.empty() && runs.back().first + runs.back().count == run.first &&
-      runs.back().isPartial == run.isPartial)
+  if (!runs.empty() && runs.back().first + runs.back().count == run.first && runs.back().isPartial == run.isPartial)
     runs.back().count += run.count;
   else
     runs.push_back(run);

@@ -29,9 +29,8 @@ public:
 
   // Of rows [firstRow, firstRow + rowCount) of one (batch, head). The blocks of the mask
   // need not be those of the task: runs of all blocks that hold a row are united.
-  void runs(int64_t batch, int64_t head, int64_t firstRow, int64_t rowCount, RunList &into,
-            RunList &spare) const;
-  int64_t tiles() const { return kvTiles; } // of one block, visited or not
+  void runs(int64_t batch, int64_t head, int64_t firstRow, int64_t rowCount, RunList &into, RunList &spare) const;
+  int64_t tiles() const { return kvTiles; }               // of one block, visited or not
   bool isUniform() const { return !mask || !skipsEmpty; } // every block has the same runs
 
 private:
@@ -45,8 +44,7 @@ private:
 };
 
 // Calls body(splitIndex, runs) for each split of `splitTiles` tiles that has any, upward.
-template <typename Body>
-void forEachSplit(const RunList &runs, int64_t splitTiles, RunList &scratch, Body body) {
+template <typename Body> void forEachSplit(const RunList &runs, int64_t splitTiles, RunList &scratch, Body body) {
   scratch.clear();
   int64_t split = -1;
   for (cpu::TileRun run : runs) {

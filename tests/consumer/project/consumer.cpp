@@ -20,7 +20,8 @@ int main() {
     return fail("std", standard.error());
 
   constexpr int64_t kRows = 100, kDim = 16;
-  std::vector<float> q(kRows * kDim, 0.5f), k(kRows * kDim, 0.25f), v(kRows * kDim), o(kRows * kDim), expected(kRows * kDim);
+  std::vector<float> q(kRows * kDim, 0.5f), k(kRows * kDim, 0.25f), v(kRows * kDim), o(kRows * kDim),
+      expected(kRows * kDim);
   for (size_t i = 0; i < v.size(); ++i)
     v[i] = std::sin(static_cast<float>(i));
   auto view = [](std::vector<float> &data) {
@@ -52,6 +53,7 @@ int main() {
       std::fprintf(stderr, "output %zu: expected %g, found %g\n", i, expected[i], o[i]);
       return 1;
     }
-  std::printf("kernel %.12s: %lld rows agree with the reference\n", kernel->info().key.c_str(), static_cast<long long>(kRows));
+  std::printf("kernel %.12s: %lld rows agree with the reference\n", kernel->info().key.c_str(),
+              static_cast<long long>(kRows));
   return 0;
 }

@@ -112,8 +112,7 @@ void Call::fillNormal(const TensorView &view, double deviation) {
     setElement(view, i, normal(random));
 }
 
-Call::Call(const Variant &variant, DType dtype, Sizes sizes, unsigned seed)
-    : sizes(sizes), dtype(dtype), random(seed) {
+Call::Call(const Variant &variant, DType dtype, Sizes sizes, unsigned seed) : sizes(sizes), dtype(dtype), random(seed) {
   args.query = tensor(dtype, {sizes.batch, sizes.heads, sizes.queries, sizes.headDim});
   args.key = tensor(dtype, {sizes.batch, sizes.kvHeads, sizes.keys, sizes.headDim});
   args.value = tensor(dtype, {sizes.batch, sizes.kvHeads, sizes.keys, sizes.valueDim});
@@ -131,8 +130,8 @@ void Call::bindCaptures(const Program &program) {
   for (const Capture &capture : program.captures) {
     std::vector<int64_t> shape;
     for (const CaptureDim &dim : capture.dims) {
-      const int64_t named[] = {sizes.batch, sizes.heads, sizes.kvHeads, sizes.offset + sizes.queries, sizes.keys,
-                               sizes.headDim};
+      const int64_t named[] = {sizes.batch, sizes.heads,  sizes.kvHeads, sizes.offset + sizes.queries,
+                               sizes.keys,  sizes.headDim};
       shape.push_back(dim.kind == CaptureDim::Fixed   ? dim.size
                       : dim.kind == CaptureDim::Named ? named[static_cast<int>(dim.named)]
                                                       : 1 + static_cast<int64_t>(random() % 40));

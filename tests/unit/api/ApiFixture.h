@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "attnc/attnc.h"
+#include "runtime/KernelState.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/KernelState.h"
 
 namespace attnc::test {
 

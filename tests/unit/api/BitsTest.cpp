@@ -10,7 +10,8 @@ using namespace attnc::test;
 
 namespace {
 
-constexpr const char *kVariants[] = {"full", "causal", "alibi_causal", "gemma2_local", "attention_sink", "document_causal"};
+constexpr const char *kVariants[] = {"full",         "causal",         "alibi_causal",
+                                     "gemma2_local", "attention_sink", "document_causal"};
 constexpr DType kDtypes[] = {DType::F32, DType::F16, DType::BF16};
 
 class Bits : public ApiTest {
@@ -47,8 +48,8 @@ TEST_F(Bits, BitsThreadsSchedulesSplitsAndSkipping) {
             run(kernel, call, {schedule, splits});
             if (expected.empty())
               expected = call.bits();
-            ASSERT_EQ(call.bits() == expected, true) << threads << " threads, schedule " << schedule << ", splits "
-                                                     << splits << ", skips " << skips;
+            ASSERT_EQ(call.bits() == expected, true)
+                << threads << " threads, schedule " << schedule << ", splits " << splits << ", skips " << skips;
           }
     }
   });
@@ -87,7 +88,8 @@ TEST_F(Bits, BitsBatch) {
       for (int64_t batch = 0; batch < sizes.batch; ++batch) {
         RunArguments one = call.arguments();
         for (TensorView *view : {&one.query, &one.key, &one.value, &one.output, &*one.lse}) {
-          view->data = static_cast<char *>(view->data) + batch * view->strides[0] * static_cast<int64_t>(dtypeSize(view->dtype));
+          view->data =
+              static_cast<char *>(view->data) + batch * view->strides[0] * static_cast<int64_t>(dtypeSize(view->dtype));
           view->shape[0] = 1;
         }
         ASSERT_TRUE(kernel.run(one).ok());

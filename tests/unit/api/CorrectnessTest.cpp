@@ -38,7 +38,8 @@ protected:
     }
     for (int64_t i = 0; i < call.outputs() / call.sizes.valueDim && reported < 3; ++i) {
       const double found = call.lse(i), exact = expected.lse(i);
-      if (found != exact && !(std::abs(found - exact) <= 2e-5 * (1 + std::abs(exact)) * (call.dtype == DType::F32 ? 1 : 100))) {
+      if (found != exact &&
+          !(std::abs(found - exact) <= 2e-5 * (1 + std::abs(exact)) * (call.dtype == DType::F32 ? 1 : 100))) {
         ADD_FAILURE() << "lse " << i << ": expected " << exact << ", found " << found;
         ++reported;
       }
@@ -64,7 +65,8 @@ protected:
 
   void checkDims(DType dtype) {
     const unsigned seed = std::random_device()();
-    for (auto [headDim, valueDim] : std::vector<std::pair<int, int>>{{1, 1}, {3, 5}, {40, 80}, {64, 64}, {128, 128}, {96, 33}})
+    for (auto [headDim, valueDim] :
+         std::vector<std::pair<int, int>>{{1, 1}, {3, 5}, {40, 80}, {64, 64}, {128, 128}, {96, 33}})
       check("alibi_causal", dtype, {1, 2, 1, 70, 150, 80, headDim, valueDim}, seed, 1024);
   }
 };

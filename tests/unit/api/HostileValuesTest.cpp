@@ -113,7 +113,8 @@ TEST_F(HostileValues, HostileValuesVisibleNanStaysInItsRows) {
     ASSERT_TRUE(kernel.run(call.arguments()).ok());
     for (int64_t row = 0; row < 150; ++row)
       for (int64_t d = 0; d < 16; ++d)
-        ASSERT_EQ(std::isnan(call.output(row * 16 + d)), row >= 100 && d == 3) << dtypeName(dtype) << " row " << row << " column " << d;
+        ASSERT_EQ(std::isnan(call.output(row * 16 + d)), row >= 100 && d == 3)
+            << dtypeName(dtype) << " row " << row << " column " << d;
   }
 }
 

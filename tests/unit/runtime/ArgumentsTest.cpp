@@ -2,10 +2,10 @@
 #include <bit>
 #include <cmath>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ir/Program.h"
 #include "runtime/Arguments.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 using namespace attnc;
 using testing::HasSubstr;
@@ -118,25 +118,34 @@ TEST(Arguments, tensorComplaints) {
               HasSubstr("query: expected rank 4 [batch, heads, queryLength, headDim], found f32[2, 4, 5]"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.key.strides.clear(); }), HasSubstr("key: expected 4 strides, found 0"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.value.shape[2] = -1; }), HasSubstr("value: expected sizes of 0 to"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[2] = int64_t(1) << 31; }), HasSubstr("key: expected sizes of 0 to"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[2] = int64_t(1) << 31; }),
+              HasSubstr("key: expected sizes of 0 to"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.value.data = nullptr; }), HasSubstr("value: expected memory"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.query.data = static_cast<char *>(a.query.data) + 1; }), HasSubstr("a multiple of 4"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.query.data = static_cast<char *>(a.query.data) + 1; }),
+              HasSubstr("a multiple of 4"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.query.dtype = DType::F16; }),
-              HasSubstr("query: expected f32, which the kernel was compiled for, found f16[2, 4, 5, 8]; convert it, or compile with dtype f16"));
+              HasSubstr("query: expected f32, which the kernel was compiled for, found f16[2, 4, 5, 8]; convert it, or "
+                        "compile with dtype f16"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.key.strides[3] = 2; }), HasSubstr("key: expected a last stride of 1"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.output.data = a.key.data; }), HasSubstr("output: expected memory of its own, found that of key"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.output.strides[0] = 0; }), HasSubstr("output: expected elements that do not overlap"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.output.strides[2] = 3; }), HasSubstr("output: expected elements that do not overlap"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.output.data = a.key.data; }),
+              HasSubstr("output: expected memory of its own, found that of key"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.output.strides[0] = 0; }),
+              HasSubstr("output: expected elements that do not overlap"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.output.strides[2] = 3; }),
+              HasSubstr("output: expected elements that do not overlap"));
   EXPECT_THAT(complaint([](Call &c, A &) { c.config.headDim = 16; }), HasSubstr("compile with headDim 8"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[0] = 1; }), HasSubstr("key: expected [2, kvHeads, kvLength, 8] as in query"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[1] = 3; }), HasSubstr("key: expected a number of heads that divides query's 4"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[0] = 1; }),
+              HasSubstr("key: expected [2, kvHeads, kvLength, 8] as in query"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.key.shape[1] = 3; }),
+              HasSubstr("key: expected a number of heads that divides query's 4"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.value.shape[2] = 6; }), HasSubstr("value: expected shape [2, 2, 7, 4]"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.output.shape[2] = 4; }), HasSubstr("output: expected shape [2, 4, 5, 4]"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.queryOffset = -1; }), HasSubstr("queryOffset: expected 0 to"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.queryOffset = INT32_MAX; }), HasSubstr("queryOffset: expected 0 to"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.lse->dtype = DType::I32; }), HasSubstr("lse: expected f32"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.lse->shape[1] = 3; }), HasSubstr("lse: expected shape [2, 4, 5]"));
-  EXPECT_THAT(complaint([](Call &, A &a) { a.lse->strides[0] = 0; }), HasSubstr("lse: expected elements that do not overlap"));
+  EXPECT_THAT(complaint([](Call &, A &a) { a.lse->strides[0] = 0; }),
+              HasSubstr("lse: expected elements that do not overlap"));
   EXPECT_THAT(complaint([](Call &, A &a) { a.scale = NAN; }), HasSubstr("scale: expected a finite number"));
 }
 
@@ -148,20 +157,26 @@ TEST(Arguments, captureComplaints) {
   };
   EXPECT_THAT(complaint([](Call &, Bindings &b) { b.captures.erase(b.captures.begin()); }),
               HasSubstr("capture 'slopes': missing; variant 'sample' reads it"));
-  EXPECT_THAT(complaint([](Call &, Bindings &b) { b.captures[0].name = "slope"; }), HasSubstr("did you mean 'slopes'?"));
+  EXPECT_THAT(complaint([](Call &, Bindings &b) { b.captures[0].name = "slope"; }),
+              HasSubstr("did you mean 'slopes'?"));
   EXPECT_THAT(complaint([](Call &, Bindings &b) { b.captures[0].name = "completely_else"; }),
               HasSubstr("declares no such capture; it has 'slopes', 'table', 'rows'"));
-  EXPECT_THAT(complaint([](Call &, Bindings &b) { b.captures.push_back(b.captures[0]); }), HasSubstr("expected once, found several"));
+  EXPECT_THAT(complaint([](Call &, Bindings &b) { b.captures.push_back(b.captures[0]); }),
+              HasSubstr("expected once, found several"));
   EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(0).dtype = DType::BF16; }),
               HasSubstr("compile with captureDtypes {\"slopes\", bf16}"));
-  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).dtype = DType::F32; }), HasSubstr("capture 'table': expected i32"));
+  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).dtype = DType::F32; }),
+              HasSubstr("capture 'table': expected i32"));
   EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).shape = {27}; }), HasSubstr("expected rank 2"));
   EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(0).shape = {2}; }),
               HasSubstr("capture 'slopes': expected axis 0 to be H = 4, found f32[2]"));
   EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).shape[0] = 4; }), HasSubstr("expected axis 0 to be 3"));
-  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).shape[1] = 0; }), HasSubstr("at least one element along axis 1"));
-  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).shape[1] = int64_t(1) << 40; }), HasSubstr("any size up to"));
-  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(2).data = nullptr; }), HasSubstr("capture 'rows': expected memory"));
+  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).shape[1] = 0; }),
+              HasSubstr("at least one element along axis 1"));
+  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(1).shape[1] = int64_t(1) << 40; }),
+              HasSubstr("any size up to"));
+  EXPECT_THAT(complaint([](Call &c, Bindings &) { c.capture(2).data = nullptr; }),
+              HasSubstr("capture 'rows': expected memory"));
   EXPECT_THAT(complaint([](Call &c, Bindings &) { c.arguments.queryOffset = 3; }),
               HasSubstr("expected axis 0 to be at least queryOffset + Q = 8"));
 }
@@ -192,15 +207,17 @@ TEST(Arguments, paramComplaints) {
 TEST(Arguments, blockMaskOfOtherSizesIsRefused) {
   Call call;
   call.arguments.bindings.captures.clear();
-  auto variant = Variant::fromIr("attn.variant @plain {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n"
-                                 "    %0 = arith.cmpi sge, %q_idx, %kv_idx : i32\n    attn.yield %0 : i1\n  }\n}\n");
+  auto variant =
+      Variant::fromIr("attn.variant @plain {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n"
+                      "    %0 = arith.cmpi sge, %q_idx, %kv_idx : i32\n    attn.yield %0 : i1\n  }\n}\n");
   ASSERT_TRUE(variant.ok()) << variant.error().message;
   Problem problem = {2, 4, 2, 5, 8, 8, 4, 0};
   auto mask = BlockMask::create(*variant, problem, {});
   ASSERT_TRUE(mask.ok()) << mask.error().message;
   Call other;
   other.arguments.blockMask = &*mask;
-  EXPECT_THAT(other.error(), HasSubstr("kvLength 7, queryOffset 0, found one for batch 2, heads 4, queryLength 5, kvLength 8"));
+  EXPECT_THAT(other.error(),
+              HasSubstr("kvLength 7, queryOffset 0, found one for batch 2, heads 4, queryLength 5, kvLength 8"));
   problem.kvLength = 7;
   auto wide = BlockMask::create(*variant, problem, {}, 64, 128);
   ASSERT_TRUE(wide.ok());

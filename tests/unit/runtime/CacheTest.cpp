@@ -116,8 +116,9 @@ TEST_F(CacheTest, tamperingIsNoticed) {
     spill(object, bytes);
     EXPECT_TRUE(isCompiled(compile())) << at;
   }
-  for (const char *field : {"\"block_m\"", "\"scratch_bytes\"", "\"partial_floats\"", "\"llvm\"", "\"ir\"", "\"config\"",
-                            "\"key\"", "\"schema\"", "\"object_bytes\"", "\"object_sha256\"", "\"variant\""}) {
+  for (const char *field :
+       {"\"block_m\"", "\"scratch_bytes\"", "\"partial_floats\"", "\"llvm\"", "\"ir\"", "\"config\"", "\"key\"",
+        "\"schema\"", "\"object_bytes\"", "\"object_sha256\"", "\"variant\""}) {
     std::string text = slurp(sidecar);
     size_t at = text.find(field);
     ASSERT_NE(at, text.npos) << field;
@@ -282,8 +283,10 @@ TEST_F(CacheTest, optionsAreChecked) {
   EXPECT_THAT(complaint([](O &o) { o.headDim = 0; }), HasSubstr("headDim: expected 1 to 512, found 0"));
   EXPECT_THAT(complaint([](O &o) { o.valueDim = 513; }), HasSubstr("valueDim: expected 1 to 512, found 513"));
   EXPECT_THAT(complaint([](O &o) { o.splitSize = 100; }), HasSubstr("splitSize: expected a multiple of 64"));
-  EXPECT_THAT(complaint([](O &o) { o.target = "cpu:avx1024"; }), HasSubstr("target 'cpu:avx1024' is unknown; did you mean"));
-  EXPECT_THAT(complaint([](O &o) { o.captureDtypes = {{"slopes", DType::BF16}}; }), HasSubstr("declares no capture 'slopes'; it has none"));
+  EXPECT_THAT(complaint([](O &o) { o.target = "cpu:avx1024"; }),
+              HasSubstr("target 'cpu:avx1024' is unknown; did you mean"));
+  EXPECT_THAT(complaint([](O &o) { o.captureDtypes = {{"slopes", DType::BF16}}; }),
+              HasSubstr("declares no capture 'slopes'; it has none"));
   auto dump = one.dump(causalVariant(), fakeOptions(), "asmm");
   EXPECT_THAT(dump.error().message, HasSubstr("stage 'asmm' is unknown; did you mean 'asm'?"));
   EXPECT_THAT(*one.dump(causalVariant(), fakeOptions(), "attn"), HasSubstr("attn.variant @causal"));

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <random>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "runtime/ElfLoader.h"
 #include "runtime/FileBytes.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 using namespace attnc;
 using testing::HasSubstr;
@@ -50,9 +50,7 @@ TEST(ElfLoader, refusesCallsThatKernelsMayNotMake) {
   EXPECT_THAT(failure(object("hostile.o")), HasSubstr("it needs 'system', which kernels may not call"));
 }
 
-TEST(ElfLoader, refusesWritableData) {
-  EXPECT_THAT(failure(object("writable.o")), HasSubstr("writable data"));
-}
+TEST(ElfLoader, refusesWritableData) { EXPECT_THAT(failure(object("writable.o")), HasSubstr("writable data")); }
 
 TEST(ElfLoader, refusesAnotherMachine) {
   EXPECT_THAT(failure(object("sample_aarch64.o")), HasSubstr("expected type 1 machine 62, found type 1 machine 183"));
@@ -88,7 +86,7 @@ TEST(ElfLoader, relocatesAarch64) {
     const uint64_t page = (reinterpret_cast<uint64_t>(code + 4 * i) & ~uint64_t(0xfff)) + pages * 4096;
     for (int j = i + 1; j < i + 4 && !found; ++j) {
       const uint32_t low = (word(j) >> 10) & 0xfff;
-      uint64_t address = page + low; // add x, x, #low
+      uint64_t address = page + low;            // add x, x, #low
       if ((word(j) & 0xffc00000) == 0xf9400000) // ldr x, [x, #low * 8]: the slot of the address
         std::memcpy(&address, reinterpret_cast<void *>(page + low * 8), 8);
       else if ((word(j) & 0xff800000) != 0x91000000)
@@ -116,7 +114,8 @@ TEST(ElfLoader, survivesFlippedBits) {
       std::string bytes = original;
       for (int flips = 1 + random() % 4; flips > 0; --flips) {
         // Half of them where they hurt most: the section table.
-        size_t at = random() % 2 ? header.e_shoff + random() % (bytes.size() - header.e_shoff) : random() % bytes.size();
+        size_t at =
+            random() % 2 ? header.e_shoff + random() % (bytes.size() - header.e_shoff) : random() % bytes.size();
         bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
       }
       (ElfObject::load(bytes, machine) ? loads : errors)++;
@@ -129,8 +128,15 @@ TEST(ElfLoader, survivesFlippedBits) {
 // Whole fields replaced by extreme values.
 TEST(ElfLoader, survivesExtremeFields) {
   const std::string original = object("sample.o");
-  const uint64_t extremes[] = {0, 1, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, ~uint64_t(0), uint64_t(1) << 63,
-                               original.size(), original.size() - 1};
+  const uint64_t extremes[] = {0,
+                               1,
+                               0x7fffffff,
+                               0xffffffff,
+                               0x7fffffffffffffff,
+                               ~uint64_t(0),
+                               uint64_t(1) << 63,
+                               original.size(),
+                               original.size() - 1};
   for (size_t at = 0; at + 8 <= original.size(); ++at)
     for (uint64_t value : extremes) {
       std::string bytes = original;

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "attnc/Files.h"
+#include "runtime/FileBytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/FileBytes.h"
 
 using namespace attnc;
 using testing::HasSubstr;
@@ -62,7 +62,8 @@ template <typename T> std::string bytesOf(std::initializer_list<T> values) {
 TEST_F(FilesTest, npyRoundTripOfEveryDtypeAndRank) {
   std::mt19937 random(1);
   for (DType dtype : {DType::F32, DType::F16, DType::I32, DType::I64, DType::Bool})
-    for (std::vector<int64_t> shape : std::vector<std::vector<int64_t>>{{}, {5}, {0}, {3, 4}, {2, 0, 3}, {2, 3, 4, 5}}) {
+    for (std::vector<int64_t> shape :
+         std::vector<std::vector<int64_t>>{{}, {5}, {0}, {3, 4}, {2, 0, 3}, {2, 3, 4, 5}}) {
       auto tensor = OwnedTensor::zeros(dtype, shape);
       ASSERT_TRUE(tensor.ok());
       const size_t size = tensor->view.elements() * dtypeSize(dtype);
@@ -112,28 +113,35 @@ TEST_F(FilesTest, npyRefusals) {
   EXPECT_THAT(npyError(folder + "/absent"), HasSubstr("No such file"));
   EXPECT_THAT(npyError(folder), HasSubstr("not a regular file"));
   EXPECT_THAT(npyError(write("PK\3\4 something else")), HasSubstr("magic bytes"));
-  EXPECT_THAT(npyError(write(std::string("\x93NUMPY\x09\x00\x00\x00\x00\x00", 12))), HasSubstr("version 1 to 3, found 9"));
+  EXPECT_THAT(npyError(write(std::string("\x93NUMPY\x09\x00\x00\x00\x00\x00", 12))),
+              HasSubstr("version 1 to 3, found 9"));
   EXPECT_THAT(npyError(write(std::string("\x93NUMPY\x01\x00\xff\xff{}", 12))), HasSubstr("header needs 65535"));
   EXPECT_THAT(npyError(npy(dict, two + "x")), HasSubstr("needs 8 bytes, the file has 9"));
   EXPECT_THAT(npyError(npy(dict, "")), HasSubstr("needs 8 bytes, the file has 0"));
-  EXPECT_THAT(npyError(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", two)), HasSubstr("ascontiguousarray"));
-  EXPECT_THAT(npyError(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", two)), HasSubstr("dtype '>f4'"));
-  EXPECT_THAT(npyError(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", "\1\2")), HasSubstr("holds 2 where a bool"));
-  for (const char *header : {"", "{", "{}", "{'descr': '<f4'}", "{'shape': (-1,), 'descr': '<f4', 'fortran_order': False}",
-                             "{'shape': (1 2), 'descr': '<f4', 'fortran_order': False}",
-                             "{'shape': (99999999999999999999,), 'descr': '<f4', 'fortran_order': False}",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } tail"})
+  EXPECT_THAT(npyError(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", two)),
+              HasSubstr("ascontiguousarray"));
+  EXPECT_THAT(npyError(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", two)),
+              HasSubstr("dtype '>f4'"));
+  EXPECT_THAT(npyError(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", "\1\2")),
+              HasSubstr("holds 2 where a bool"));
+  for (const char *header :
+       {"", "{", "{}", "{'descr': '<f4'}", "{'shape': (-1,), 'descr': '<f4', 'fortran_order': False}",
+        "{'shape': (1 2), 'descr': '<f4', 'fortran_order': False}",
+        "{'shape': (99999999999999999999,), 'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } tail"})
     EXPECT_THAT(npyError(npy(header, two)), HasSubstr("malformed")) << header;
   // Sizes that overflow 64 bits must not look small.
-  for (const char *shape : {"(4611686018427387904, 4)", "(9223372036854775807,)", "(4294967296, 4294967296, 4294967296)"})
+  for (const char *shape :
+       {"(4611686018427387904, 4)", "(9223372036854775807,)", "(4294967296, 4294967296, 4294967296)"})
     EXPECT_THAT(npyError(npy(std::string("{'descr': '<f4', 'fortran_order': False, 'shape': ") + shape + "}", two)),
                 HasSubstr("does not fit its header"))
         << shape;
 }
 
 TEST_F(FilesTest, safetensorsReadsByName) {
-  const std::string header = R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]},)"
-                             R"("a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})";
+  const std::string header =
+      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]},)"
+      R"("a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})";
   const std::string path = safetensors(header, bytesOf({1.f, 2.f}) + bytesOf<uint16_t>({0x3f80, 0x4000}));
   auto list = listSafetensors(path);
   ASSERT_TRUE(list.ok()) << list.error().message;
@@ -156,14 +164,19 @@ TEST_F(FilesTest, safetensorsRefusals) {
   EXPECT_THAT(safetensorsError(safetensors("[1]", "")), HasSubstr("no JSON object"));
   EXPECT_THAT(safetensorsError(safetensors("{", "")), HasSubstr("no JSON object"));
   EXPECT_THAT(safetensorsError(safetensors(std::string(200000, '['), "")), HasSubstr("no JSON object"));
-  for (const char *entry : {R"({"dtype":"F32","shape":[2],"data_offsets":[0,9]})", R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})",
-                            R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})", R"({"dtype":"F32","shape":[2]})",
-                            R"({"dtype":1,"shape":[2],"data_offsets":[0,8]})", R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})",
-                            R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]})", "7"})
-    EXPECT_THAT(safetensorsError(safetensors(std::string("{\"t\":") + entry + "}", bytesOf({1.f, 2.f}))), HasSubstr("entry 't'")) << entry;
-  EXPECT_THAT(safetensorsError(safetensors(R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", bytesOf({1.f, 2.f}))),
-              HasSubstr("needs 12 bytes"));
-  EXPECT_THAT(safetensorsError(safetensors(R"({"t":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}})", bytesOf({1.f, 2.f}))),
+  for (const char *entry :
+       {R"({"dtype":"F32","shape":[2],"data_offsets":[0,9]})", R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})",
+        R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})", R"({"dtype":"F32","shape":[2]})",
+        R"({"dtype":1,"shape":[2],"data_offsets":[0,8]})", R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})",
+        R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]})", "7"})
+    EXPECT_THAT(safetensorsError(safetensors(std::string("{\"t\":") + entry + "}", bytesOf({1.f, 2.f}))),
+                HasSubstr("entry 't'"))
+        << entry;
+  EXPECT_THAT(
+      safetensorsError(safetensors(R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", bytesOf({1.f, 2.f}))),
+      HasSubstr("needs 12 bytes"));
+  EXPECT_THAT(safetensorsError(
+                  safetensors(R"({"t":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}})", bytesOf({1.f, 2.f}))),
               HasSubstr("dtype F8_E4M3"));
 }
 

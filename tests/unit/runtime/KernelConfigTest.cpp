@@ -1,7 +1,7 @@
 // Names of instruction families, the host's own, and the JSON that keys are made of.
 #include "codegen/cpu/KernelConfig.h"
-#include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "gtest/gtest.h"
 
 using namespace attnc;
 using namespace attnc::cpu;

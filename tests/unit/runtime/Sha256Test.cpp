@@ -1,6 +1,6 @@
 // FIPS 180-4's examples, and that the way bytes are cut into updates does not matter.
-#include "gtest/gtest.h"
 #include "runtime/Sha256.h"
+#include "gtest/gtest.h"
 
 using namespace attnc;
 

@@ -2,8 +2,8 @@
 #include <map>
 #include <random>
 
-#include "gtest/gtest.h"
 #include "runtime/TileRuns.h"
+#include "gtest/gtest.h"
 
 using namespace attnc;
 

@@ -83,7 +83,8 @@ static void split(const Args *a, const Task *t, State *partial) {
         if (t->runs[r].isPartial && a->params[0] && kv > a->queryOffset + t->firstRow + row)
           continue;
         const float *k = a->key + t->batchIndex * a->keyStrides[0] + kvHead * a->keyStrides[1] + kv * a->keyStrides[2];
-        const float *v = a->value + t->batchIndex * a->valueStrides[0] + kvHead * a->valueStrides[1] + kv * a->valueStrides[2];
+        const float *v =
+            a->value + t->batchIndex * a->valueStrides[0] + kvHead * a->valueStrides[1] + kv * a->valueStrides[2];
         State one = empty();
         one.l = 1;
         one.m = 0;
@@ -100,7 +101,8 @@ static void split(const Args *a, const Task *t, State *partial) {
 static void finish(const Args *a, const Task *t, const State *carry) {
   for (int64_t row = 0; row < t->rowCount; ++row) {
     int64_t index = t->firstRow + row;
-    float *o = a->output + t->batchIndex * a->outputStrides[0] + t->headIndex * a->outputStrides[1] + index * a->outputStrides[2];
+    float *o = a->output + t->batchIndex * a->outputStrides[0] + t->headIndex * a->outputStrides[1] +
+               index * a->outputStrides[2];
     for (int d = 0; d < kValueDim; ++d)
       o[d] = carry[row].l == 0 ? 0 : carry[row].o[d] / carry[row].l;
     if (a->lse)
@@ -109,18 +111,16 @@ static void finish(const Args *a, const Task *t, const State *carry) {
   }
 }
 
-#define SCHEDULE(suffix, blockM)                                                                   \
-  void attnc_begin##suffix(const Args *a, const Task *t) {                                         \
-    for (int row = 0; row < blockM; ++row)                                                         \
-      ((State *)t->scratch)[row] = empty();                                                        \
-  }                                                                                                \
-  void attnc_split##suffix(const Args *a, const Task *t) {                                         \
-    split(a, t, (State *)t->scratch + blockM);                                                     \
-  }                                                                                                \
-  void attnc_merge##suffix(const Args *a, const Task *t, const float *partial) {                   \
-    for (int64_t row = 0; row < t->rowCount; ++row)                                                \
-      combine((State *)t->scratch + row, (const State *)partial + row);                            \
-  }                                                                                                \
+#define SCHEDULE(suffix, blockM)                                                                                       \
+  void attnc_begin##suffix(const Args *a, const Task *t) {                                                             \
+    for (int row = 0; row < blockM; ++row)                                                                             \
+      ((State *)t->scratch)[row] = empty();                                                                            \
+  }                                                                                                                    \
+  void attnc_split##suffix(const Args *a, const Task *t) { split(a, t, (State *)t->scratch + blockM); }                \
+  void attnc_merge##suffix(const Args *a, const Task *t, const float *partial) {                                       \
+    for (int64_t row = 0; row < t->rowCount; ++row)                                                                    \
+      combine((State *)t->scratch + row, (const State *)partial + row);                                                \
+  }                                                                                                                    \
   void attnc_finish##suffix(const Args *a, const Task *t) { finish(a, t, (State *)t->scratch); }
 
 SCHEDULE(_wide, 64)
