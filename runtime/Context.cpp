@@ -155,7 +155,7 @@ Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &op
 
 Result<std::string> Context::dump(const Variant &variant, const CompileOptions &options,
                                   const std::string &stage) const {
-  const std::vector<std::string> stages = {"attn", "staged", "vector", "llvm", "asm"};
+  const std::vector<std::string> stages = {"attn", "staged", "vector", "llvm", "asm", "object"};
   if (std::find(stages.begin(), stages.end(), stage) == stages.end())
     return Error{ErrorCode::NotFound, fmt::format("stage '{}' is unknown{}", stage, suggestion(stage, stages))};
   Result<cpu::KernelConfig> config = readOptions(variant.program(), options);

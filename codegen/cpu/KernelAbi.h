@@ -7,6 +7,7 @@
 //   attnc_split(args, task)           walks task->runs, tiles upward, into the partial
 //   attnc_merge(args, task, partial)  carry = merge(carry, partial)
 //   attnc_finish(args, task)          sink, division, output rows and log-sum-exp
+//   attnc_info                        int64_t[4]: blockM, scratchBytes, partialOffset, partialFloats
 // The partial of the last attnc_split lies at task->scratch + partialOffset and is
 // `partialFloats` long: m[blockM], l[blockM], O[valueDim][blockM]. It may be copied away
 // and merged later, by another thread, in ascending split order: same function, same bits.

@@ -65,7 +65,18 @@ ScheduleInfo TileKernel::emit() {
   info.scratchBytes = layout.total;
   info.partialOffset = layout.partial;
   info.partialFloats = 2 * schedule.blockM + int64_t(config.valueDim) * schedule.blockM;
+  describe(info);
   return info;
+}
+
+// The same figures inside of the object, for whoever links it without the sidecar.
+void TileKernel::describe(const ScheduleInfo &info) {
+  const int64_t figures[] = {info.blockM, info.scratchBytes, info.partialOffset, info.partialFloats};
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), std::size(figures));
+  LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::External,
+                         ("attnc_info" + llvm::StringRef(schedule.suffix)).str(),
+                         builder.getI64TensorAttr(figures));
 }
 
 //===----------------------------------------------------------------------===//

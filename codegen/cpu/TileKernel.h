@@ -58,6 +58,7 @@ private:
   void emitTile(Value tile, Value isPartial);
   void evaluateColumns(Value firstKey);
   ScratchLayout layOut() const;
+  void describe(const ScheduleInfo &info);
 
   // Products.cpp
   void emitScores(Value keys, Value strideBytes, Value keyCount);

@@ -94,7 +94,8 @@ public:
 
   Result<Kernel> compile(const Variant &variant, const CompileOptions &options) const;
 
-  // The text of one stage: "attn", "staged", "vector", "llvm", "asm". Never cached.
+  // The text of one stage: "attn", "staged", "vector", "llvm", "asm"; "object" gives the bytes
+  // of a relocatable object. Never cached.
   Result<std::string> dump(const Variant &variant, const CompileOptions &options, const std::string &stage) const;
 
   struct CacheEntry {
