@@ -125,6 +125,7 @@ Status checkNames(const char *kind, const std::string &variant, const std::vecto
     if (std::any_of(declared.begin(), declared.end(), isSame))
       continue;
     std::vector<std::string> known;
+    known.reserve(declared.size());
     for (const Declared &one : declared)
       known.push_back(one.name);
     return invalidArgument(fmt::format("{} '{}': variant '{}' declares no such {}{}", kind, item.name, variant, kind,

@@ -26,6 +26,9 @@ struct CompilerLibrary::Functions {
   decltype(&attnc_compiler_build) build;
 };
 
+CompilerLibrary::CompilerLibrary(std::vector<std::string> paths) : paths(std::move(paths)) {}
+CompilerLibrary::~CompilerLibrary() = default; // the library itself stays: LLVM cannot be unloaded
+
 std::vector<std::string> CompilerLibrary::defaultPaths() {
   std::vector<std::string> paths;
   Dl_info self;
@@ -66,7 +69,7 @@ Status CompilerLibrary::tryOpen(const std::string &path) {
                  fmt::format("'{}' ({}) has interface {}, expected {}: install the compiler library "
                              "of the same attnc release",
                              path, found->build(), abi, kCompilerAbi)};
-  functions = found.release();
+  functions = std::move(found);
   return {};
 }
 

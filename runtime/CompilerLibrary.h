@@ -1,6 +1,7 @@
 // libattnc_compiler.so, opened the first time something must be compiled and never closed.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct CompilerOutput {
 class CompilerLibrary {
 public:
   // Paths in the order they are tried. Nothing is opened yet.
-  explicit CompilerLibrary(std::vector<std::string> paths) : paths(std::move(paths)) {}
+  explicit CompilerLibrary(std::vector<std::string> paths);
+  ~CompilerLibrary();
 
   // Where a context without its own path looks: beside libattnc, then the build tree.
   static std::vector<std::string> defaultPaths();
@@ -36,7 +38,7 @@ private:
 
   const std::vector<std::string> paths;
   mutable std::mutex mutex;
-  const Functions *functions = nullptr; // set once; lives as long as the library: forever
+  std::unique_ptr<const Functions> functions; // set once
 };
 
 } // namespace attnc

@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint64_t kMaxImage = uint64_t(256) << 20;
 constexpr uint64_t kMaxAlign = 4096;
+// Checkers of indirect calls (-fsanitize=function) read the bytes before a function.
+constexpr uint64_t kLeadIn = 64;
 
 template <typename F> const void *address(F *function) { return reinterpret_cast<const void *>(function); }
 
@@ -159,11 +161,12 @@ std::string ElfLoading::readSymbols() {
 
 // Code first, then stubs, then from the next page on the constants.
 std::string ElfLoading::place() {
-  uint64_t next = 0;
+  uint64_t next = kLeadIn;
   auto placeAll = [&](bool code) -> std::string {
     for (Section &section : sections) {
       const Elf64_Shdr &header = section.header;
-      if (!(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 || bool(header.sh_flags & SHF_EXECINSTR) != code)
+      if (!(header.sh_flags & SHF_ALLOC) || header.sh_type == SHT_NULL || header.sh_size == 0 ||
+          bool(header.sh_flags & SHF_EXECINSTR) != code)
         continue;
       if ((header.sh_flags & (SHF_WRITE | SHF_TLS)) || header.sh_type == SHT_NOBITS)
         return "writable data, which kernels never have";
@@ -181,7 +184,7 @@ std::string ElfLoading::place() {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   if (std::string problem = placeAll(true); !problem.empty())
     return problem;
-  if (next == 0)
+  if (next == kLeadIn)
     return "no code";
   stubs = roundUp(next, kStubSize);
   codeSize = next = roundUp(stubs + symbols.size() * kStubSize, page);

@@ -9,8 +9,8 @@ namespace attnc {
 namespace {
 
 std::string unknownType(uint32_t type) { return "relocation type " + std::to_string(type) + " is not one of ours"; }
-const std::string kNoRoom = "a relocation lies outside of its section";
-const std::string kOutOfReach = "a relocation is out of reach";
+constexpr const char *kNoRoom = "a relocation lies outside of its section";
+constexpr const char *kOutOfReach = "a relocation is out of reach";
 
 uint32_t readWord(const uint8_t *place) {
   uint32_t word;

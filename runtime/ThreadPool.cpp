@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -98,7 +99,7 @@ void ThreadPool::start() {
   try {
     while (static_cast<int>(threads.size()) < workers - 1)
       threads.emplace_back([this] { work(); });
-  } catch (const std::system_error &) {
+  } catch (const std::system_error &) { // NOLINT(bugprone-empty-catch)
     // A limit on threads: fewer workers give the same results.
   }
 }
@@ -110,7 +111,7 @@ ThreadPool::~ThreadPool() {
   // A forked child has the handles and not the threads: they can neither be joined nor
   // detached there, so they are left behind.
   if (!threads.empty() && process != getpid()) {
-    new std::vector<std::thread>(std::move(threads));
+    new (std::nothrow) std::vector<std::thread>(std::move(threads));
     return;
   }
   for (std::thread &thread : threads)

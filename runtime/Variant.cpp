@@ -13,6 +13,7 @@ namespace attnc {
 
 static std::vector<std::string> names(const frontend::Module &module) {
   std::vector<std::string> list;
+  list.reserve(module.variants.size());
   for (const Program &program : module.variants)
     list.push_back(program.name);
   return list;
