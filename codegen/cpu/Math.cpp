@@ -165,10 +165,15 @@ Value emitTanh(KernelBuilder &k, Value x) {
                                         2.048110872e-05f, 1.317741914e-08f};
   static constexpr float denominator[] = {1.0f, 4.670778489e-01f, 2.584737016e-02f,
                                           3.272912340e-04f, 7.704002742e-07f};
-  Value clamped = atMost(k, atLeast(k, x, -9.0f), 9.0f);
+  // Beyond 9.02 the nearest float is 1.
+  Value end = k.floatLike(x, 9.02f), one = k.floatLike(x, 1.0f);
+  Value isHigh = k.cmpf(CmpFPredicate::OGT, x, end);
+  Value isLow = k.cmpf(CmpFPredicate::OLT, x, k.floatLike(x, -9.02f));
+  Value clamped = k.select(isLow, k.floatLike(x, -9.02f), k.select(isHigh, end, x));
   Value square = k.mulf(clamped, clamped);
   Value top = k.mulf(clamped, horner(k, square, numerator));
-  return k.divf(top, horner(k, square, denominator));
+  Value ratio = k.divf(top, horner(k, square, denominator));
+  return k.select(isLow, k.floatLike(x, -1.0f), k.select(isHigh, one, ratio));
 }
 
 Value emitErf(KernelBuilder &k, Value x) {
