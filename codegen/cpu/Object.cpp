@@ -85,7 +85,7 @@ static void optimize(llvm::Module &code, llvm::TargetMachine &machine) {
   // can leave a loop. -O3 takes 150 ms more and gains nothing measurable.
   llvm::ModulePassManager passes;
   llvm::cantFail(builder.parsePassPipeline(
-      passes, "function(early-cse<memssa>,instcombine,loop-mssa(licm),early-cse)"));
+      passes, "function(early-cse<memssa>,loop-mssa(licm))"));
   passes.run(code, modules);
 }
 

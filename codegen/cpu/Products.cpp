@@ -111,9 +111,9 @@ void TileKernel::outputBlock(Value column, int rows, Value values, Value strideB
     steps = k.create<arith::ShRSIOp>(k.add(keyCount, 1), k.constI64(1));
   if (products == Products::PairsStaged)
     steps = k.mul(steps, 2);
-  SmallVector<int> order = products == Products::PairsStaged ? SmallVector<int>{1, 0, 3, 2}
-                                                             : SmallVector<int>{0, 1, 2, 3};
-  Value whole = k.create<arith::AndIOp>(steps, k.constI64(~int64_t(3)));
+  SmallVector<int> order = products == Products::PairsStaged ? SmallVector<int>{1, 0}
+                                                             : SmallVector<int>{0, 1};
+  Value whole = k.create<arith::AndIOp>(steps, k.constI64(~int64_t(1)));
 
   k.loop(0, schedule.blockM, span, [&](Value query) {
     Value weights = k.offset(inScratch(layout.probabilities), k.mul(query, 4));
@@ -148,9 +148,7 @@ void TileKernel::outputBlock(Value column, int rows, Value values, Value strideB
       });
     };
     walk(k.constI64(0), whole, order);
-    if (products == Products::PairsStaged)
-      walk(whole, steps, {1, 0});
-    else
+    if (products != Products::PairsStaged) // there steps are even
       walk(whole, steps, {0});
     for (int r = 0; r < rows; ++r)
       for (int v = 0; v < vectors; ++v)
