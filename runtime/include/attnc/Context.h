@@ -66,7 +66,7 @@ struct CompileInfo {
   bool fromMemory = false, fromDisk = false; // neither: compiled now
   double milliseconds = 0;
   std::string key; // of the cache, 64 hexadecimal digits
-  std::string target = {};
+  std::string target;
 };
 
 // A compiled variant. Immutable, cheap to copy, safe to run from many threads at once.
