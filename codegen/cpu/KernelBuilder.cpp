@@ -163,6 +163,11 @@ void KernelBuilder::ifElse(Value condition, const std::function<void()> &then,
 Value KernelBuilder::broadcast(Value scalar) {
   if (isa<VectorType>(scalar.getType()))
     return scalar;
+  if (scalar.getType() == i1) {
+    // As a mask of whole lanes: vectors of single bits are built one by one without AVX-512.
+    Value word = create<arith::ExtSIOp>(i32, scalar);
+    return cmpi(arith::CmpIPredicate::slt, broadcast(word), splatI32(0));
+  }
   return create<vector::BroadcastOp>(VectorType::get({lanes}, scalar.getType()), scalar);
 }
 Value KernelBuilder::fma(Value a, Value b, Value c) { return create<math::FmaOp>(a, b, c); }

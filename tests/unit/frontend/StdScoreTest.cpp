@@ -47,7 +47,7 @@ int32_t t5Bucket(int32_t n, int32_t buckets, int32_t maxDistance) {
   return std::min(exact + static_cast<int32_t>(large), buckets - 1);
 }
 
-float softcap(float cap, float score) { return cap * std::tanh(score / cap); }
+float softcap(float cap, float score) { return cap * std::tanh(score * (1.0f / cap)); }
 float alibi(const Inputs &in, const Point &p) {
   return p.score + in.tensors.at("slopes").floatAt({p.h}) * static_cast<float>(p.kv - p.q);
 }
