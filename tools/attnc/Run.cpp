@@ -48,6 +48,8 @@ static OwnedTensor loadOperand(const std::string &spec, const char *name) {
   if (tensor.view.rank() != 4)
     failInput(fmt::format("{}: expected [batch, heads, length, dim] or [heads, length, dim], found {}", name,
                           toString(tensor.view)));
+  if (tensor.view.dtype != DType::F32 && tensor.view.dtype != DType::F16 && tensor.view.dtype != DType::BF16)
+    failInput(fmt::format("{}: expected f32, f16 or bf16, found {}", name, toString(tensor.view)));
   return tensor;
 }
 
