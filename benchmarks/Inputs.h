@@ -10,8 +10,8 @@
 namespace attnc::bench {
 
 struct Case {
-  std::string variant; // of bench.attn
-  std::string target = {};  // "cpu:avx2"
+  std::string variant;     // of bench.attn
+  std::string target = {}; // "cpu:avx2"
   DType dtype = DType::F32;
   int headDim = 64;
   int64_t queries = 2048, keys = 2048;

@@ -6,11 +6,11 @@
 #include "codegen/cpu/ConfigJson.h"
 #include "codegen/cpu/Lowering.h"
 #include "ir/ParseIR.h"
-#include "llvm/Config/llvm-config.h"
-#include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Pipelines.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace attnc;
@@ -114,8 +114,7 @@ private:
 
 extern "C" {
 
-ATTNC_API attnc_result *attnc_compile(const char *text, size_t size, const char *config,
-                                      const char *stage) {
+ATTNC_API attnc_result *attnc_compile(const char *text, size_t size, const char *config, const char *stage) {
   auto *result = new attnc_result;
   static constexpr StringRef stages[] = {"attn", "staged", "vector", "llvm", "asm", "object"};
   if (!llvm::is_contained(stages, StringRef(stage))) {
@@ -142,13 +141,9 @@ ATTNC_API const char *attnc_result_bytes(const attnc_result *result, size_t *siz
   return result->bytes.data();
 }
 
-ATTNC_API const char *attnc_result_info(const attnc_result *result) {
-  return result->info.c_str();
-}
+ATTNC_API const char *attnc_result_info(const attnc_result *result) { return result->info.c_str(); }
 
-ATTNC_API size_t attnc_result_message_count(const attnc_result *result) {
-  return result->messages.size();
-}
+ATTNC_API size_t attnc_result_message_count(const attnc_result *result) { return result->messages.size(); }
 
 ATTNC_API const char *attnc_result_message(const attnc_result *result, size_t index) {
   return result->messages[index].c_str();
@@ -158,8 +153,6 @@ ATTNC_API void attnc_result_free(attnc_result *result) { delete result; }
 
 ATTNC_API int attnc_compiler_abi(void) { return 1; }
 
-ATTNC_API const char *attnc_compiler_build(void) {
-  return "attnc " ATTNC_VERSION " llvm " LLVM_VERSION_STRING;
-}
+ATTNC_API const char *attnc_compiler_build(void) { return "attnc " ATTNC_VERSION " llvm " LLVM_VERSION_STRING; }
 
 } // extern "C"

@@ -19,8 +19,7 @@ typedef struct attnc_result attnc_result;
  *            "asm"     assembly, as text
  *            "object"  a relocatable ELF object
  * Never null. Safe to call from many threads at once. */
-attnc_result *attnc_compile(const char *text, size_t text_size, const char *config,
-                            const char *stage);
+attnc_result *attnc_compile(const char *text, size_t text_size, const char *config, const char *stage);
 
 int attnc_result_ok(const attnc_result *result);
 const char *attnc_result_bytes(const attnc_result *result, size_t *size);

@@ -18,8 +18,7 @@ void AttnDialect::initialize() {
       >();
 }
 
-Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
-                                            Location loc) {
+Operation *AttnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 

@@ -63,8 +63,7 @@ OpFoldResult ShrOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult ClampOp::fold(FoldAdaptor adaptor) {
-  return foldConstants(Opcode::Clamp,
-                       {adaptor.getOperand(), adaptor.getLow(), adaptor.getHigh()}, getType());
+  return foldConstants(Opcode::Clamp, {adaptor.getOperand(), adaptor.getLow(), adaptor.getHigh()}, getType());
 }
 
 OpFoldResult ReluOp::fold(FoldAdaptor adaptor) {

@@ -1,8 +1,8 @@
 #include "ir/AttnOps.h"
 
 #include "ir/Program.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -38,8 +38,7 @@ static ParseResult parseDims(OpAsmParser &parser, ArrayAttr &dims) {
     SMLoc at = parser.getCurrentLocation();
     if (succeeded(parser.parseOptionalQuestion())) {
       text = "?";
-    } else if (OptionalParseResult integer = parser.parseOptionalInteger(size);
-               integer.has_value()) {
+    } else if (OptionalParseResult integer = parser.parseOptionalInteger(size); integer.has_value()) {
       if (failed(*integer))
         return failure();
       if (size < 1)
@@ -47,8 +46,7 @@ static ParseResult parseDims(OpAsmParser &parser, ArrayAttr &dims) {
       text = std::to_string(size);
     } else if (succeeded(parser.parseOptionalKeyword(&keyword))) {
       if (!dimFromText({keyword.data(), keyword.size()}))
-        return parser.emitError(at)
-               << "unknown dimension '" << keyword << "': expected B, H, Hkv, Q, KV or D";
+        return parser.emitError(at) << "unknown dimension '" << keyword << "': expected B, H, Hkv, Q, KV or D";
       text = keyword.str();
     } else {
       return parser.emitError(at) << "expected a size, the name of a dimension or '?'";
@@ -82,30 +80,25 @@ static InFlightDiagnostic bodyError(Operation *at, Operation *function) {
 }
 
 static LogicalResult verifyReference(LoadOp load, Operation *function) {
-  auto capture =
-      dyn_cast_or_null<CaptureOp>(SymbolTable::lookupSymbolIn(containerOf(function), load.getCapture()));
+  auto capture = dyn_cast_or_null<CaptureOp>(SymbolTable::lookupSymbolIn(containerOf(function), load.getCapture()));
   if (!capture)
-    return bodyError(load, function) << "reads '" << load.getCapture()
-                                     << "', which is not a declared capture";
+    return bodyError(load, function) << "reads '" << load.getCapture() << "', which is not a declared capture";
   if (capture.getDims().size() != load.getIndices().size())
-    return bodyError(load, function)
-           << "indexes '" << load.getCapture() << "' with " << load.getIndices().size()
-           << " values, expected " << capture.getDims().size();
+    return bodyError(load, function) << "indexes '" << load.getCapture() << "' with " << load.getIndices().size()
+                                     << " values, expected " << capture.getDims().size();
   if (capture.getType() != load.getType())
-    return bodyError(load, function) << "reads '" << load.getCapture() << "' as " << load.getType()
-                                     << ", expected " << capture.getType();
+    return bodyError(load, function) << "reads '" << load.getCapture() << "' as " << load.getType() << ", expected "
+                                     << capture.getType();
   return success();
 }
 
 static LogicalResult verifyReference(ParamOp param, Operation *function) {
-  auto scalar =
-      dyn_cast_or_null<ScalarOp>(SymbolTable::lookupSymbolIn(containerOf(function), param.getParam()));
+  auto scalar = dyn_cast_or_null<ScalarOp>(SymbolTable::lookupSymbolIn(containerOf(function), param.getParam()));
   if (!scalar)
-    return bodyError(param, function) << "reads '" << param.getParam()
-                                      << "', which is not a declared scalar";
+    return bodyError(param, function) << "reads '" << param.getParam() << "', which is not a declared scalar";
   if (scalar.getType() != param.getType())
-    return bodyError(param, function) << "reads '" << param.getParam() << "' as "
-                                      << param.getType() << ", expected " << scalar.getType();
+    return bodyError(param, function) << "reads '" << param.getParam() << "' as " << param.getType() << ", expected "
+                                      << scalar.getType();
   return success();
 }
 
@@ -118,8 +111,7 @@ static LogicalResult verifyBody(Operation *function) {
       continue;
     StringRef name = op.getName().getStringRef();
     if (!opcodeFromText({name.data(), name.size()})) // body_c1
-      return bodyError(&op, function)
-             << "is not allowed in a variant: expected an operation of ir/Opcodes.def";
+      return bodyError(&op, function) << "is not allowed in a variant: expected an operation of ir/Opcodes.def";
     for (Type type : op.getResultTypes())
       if (!isScalar(type)) // body_c2
         return bodyError(&op, function) << "has type " << type << ", expected i1, i32 or f32";
@@ -139,8 +131,7 @@ static LogicalResult verifySignature(Operation *function, ArrayRef<Type> argumen
                                      std::optional<SmallVector<Type>> results) {
   Block &body = function->getRegion(0).front();
   SmallVector<Type> types(body.getArgumentTypes());
-  if (types.size() < arguments.size() ||
-      !llvm::equal(ArrayRef(types).take_front(arguments.size()), arguments) ||
+  if (types.size() < arguments.size() || !llvm::equal(ArrayRef(types).take_front(arguments.size()), arguments) ||
       (types.size() > arguments.size() && !isa<StagedOp>(function->getParentOp()))) {
     InFlightDiagnostic error = bodyError(function, function) << "takes (";
     llvm::interleaveComma(types, error);
@@ -196,8 +187,7 @@ LogicalResult PerColumnOp::verifyRegions() {
 }
 LogicalResult PerElementOp::verifyRegions() {
   Types t(*this);
-  return verifySignature(*this, {t.f32, t.i32, t.i32, t.i32, t.i32},
-                         SmallVector<Type>{t.f32, t.i1});
+  return verifySignature(*this, {t.f32, t.i32, t.i32, t.i32, t.i32}, SmallVector<Type>{t.f32, t.i1});
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,8 +203,7 @@ template <typename... Functions> static LogicalResult verifyContainer(Operation 
     if (!isa<Functions..., SinkOp, ScaleOp>(op)) // variant_c2
       return op.emitOpError() << "is not allowed here: expected a declaration or a function of a variant";
     if (!met.insert(op.getName()).second) // variant_c1
-      return op.emitOpError() << "appears twice in @"
-                              << SymbolTable::getSymbolName(container).getValue();
+      return op.emitOpError() << "appears twice in @" << SymbolTable::getSymbolName(container).getValue();
   }
   return success();
 }
@@ -225,13 +214,10 @@ LogicalResult StagedOp::verify() {
   if (failed(verifyContainer<PerHeadOp, PerRowOp, PerColumnOp, PerElementOp>(*this)))
     return failure();
   // staged_c1: all four stages are there.
-  if (!getStage<PerHeadOp>() || !getStage<PerRowOp>() || !getStage<PerColumnOp>() ||
-      !getStage<PerElementOp>())
+  if (!getStage<PerHeadOp>() || !getStage<PerRowOp>() || !getStage<PerColumnOp>() || !getStage<PerElementOp>())
     return emitOpError("needs per_head, per_row, per_column and per_element");
   // staged_c2: a stage takes what earlier stages yield.
-  auto yields = [](Operation *stage) {
-    return stage->getRegion(0).front().getTerminator()->getOperandTypes();
-  };
+  auto yields = [](Operation *stage) { return stage->getRegion(0).front().getTerminator()->getOperandTypes(); };
   auto takes = [](Operation *stage, size_t skip) {
     auto types = stage->getRegion(0).front().getArgumentTypes();
     return SmallVector<Type>(llvm::drop_begin(types, std::min<size_t>(skip, types.size())));
@@ -244,8 +230,7 @@ LogicalResult StagedOp::verify() {
   llvm::append_range(before, yields(getStage<PerRowOp>()));
   llvm::append_range(before, yields(getStage<PerColumnOp>()));
   if (!llvm::equal(takes(getStage<PerElementOp>(), 5), before))
-    return getStage<PerElementOp>().emitOpError(
-        "must take the values that per_head, per_row and per_column yield");
+    return getStage<PerElementOp>().emitOpError("must take the values that per_head, per_row and per_column yield");
   return success();
 }
 
@@ -266,8 +251,7 @@ int64_t StagedOp::scalarIndex(StringRef name) { return indexOf<ScalarOp>(*this, 
 LogicalResult ScalarOp::verify() {
   auto value = getDefaultValueAttr();
   if (value && cast<TypedAttr>(value).getType() != getType())
-    return emitOpError() << "has a default of type " << cast<TypedAttr>(value).getType()
-                         << ", expected " << getType();
+    return emitOpError() << "has a default of type " << cast<TypedAttr>(value).getType() << ", expected " << getType();
   return success();
 }
 
@@ -275,8 +259,7 @@ LogicalResult ScalarOp::verify() {
 // Names of block arguments
 //===----------------------------------------------------------------------===//
 
-static void nameArguments(Region &region, ArrayRef<StringRef> names,
-                          function_ref<void(Value, StringRef)> setName) {
+static void nameArguments(Region &region, ArrayRef<StringRef> names, function_ref<void(Value, StringRef)> setName) {
   for (BlockArgument argument : region.getArguments()) {
     unsigned index = argument.getArgNumber();
     setName(argument, index < names.size() ? names[index] : "staged");

@@ -28,7 +28,6 @@ private:
 };
 
 // Null, with a message in the log, when the text is not a valid module.
-mlir::OwningOpRef<mlir::ModuleOp> parseIR(llvm::StringRef text, llvm::StringRef name,
-                                          mlir::MLIRContext *context);
+mlir::OwningOpRef<mlir::ModuleOp> parseIR(llvm::StringRef text, llvm::StringRef name, mlir::MLIRContext *context);
 
 } // namespace attnc

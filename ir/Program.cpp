@@ -75,8 +75,7 @@ std::string_view argumentText(ArgumentKind kind) {
 }
 
 std::string_view predicateText(IntPredicate predicate) {
-  constexpr std::string_view names[] = {"eq",  "ne",  "slt", "sle", "sgt",
-                                        "sge", "ult", "ule", "ugt", "uge"};
+  constexpr std::string_view names[] = {"eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"};
   return names[static_cast<int>(predicate)];
 }
 

@@ -27,7 +27,22 @@ enum class Opcode : uint8_t {
 // Comparison predicates in the order of MLIR's arith dialect.
 enum class IntPredicate : uint8_t { eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge };
 enum class FloatPredicate : uint8_t {
-  alwaysFalse, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, uge, ult, ule, une, uno, alwaysTrue
+  alwaysFalse,
+  oeq,
+  ogt,
+  oge,
+  olt,
+  ole,
+  one,
+  ord,
+  ueq,
+  ugt,
+  uge,
+  ult,
+  ule,
+  une,
+  uno,
+  alwaysTrue
 };
 
 enum class ArgumentKind : uint8_t { Score, Batch, Head, QueryIndex, KvIndex };
@@ -45,10 +60,10 @@ using ValueId = uint32_t;
 
 struct Instruction {
   Opcode op;
-  ScalarType type;                // of the result
-  uint8_t predicate = 0;          // IntPredicate or FloatPredicate
-  uint32_t immediate = 0;         // Constant: the bits; Argument/Dim: the kind;
-                                  // Param/Load: index into Program::params/captures
+  ScalarType type;        // of the result
+  uint8_t predicate = 0;  // IntPredicate or FloatPredicate
+  uint32_t immediate = 0; // Constant: the bits; Argument/Dim: the kind;
+                          // Param/Load: index into Program::params/captures
   std::vector<ValueId> operands;
   SourceLocation location;
 };
@@ -114,13 +129,13 @@ ParsedProgram parseProgram(std::string_view text);
 
 // Reads a name, arity or result rule from Opcodes.def.
 std::string_view opcodeText(Opcode op);
-int opcodeArity(Opcode op); // -1: any number
+int opcodeArity(Opcode op);                                            // -1: any number
 std::optional<ScalarType> opcodeResult(Opcode op, ScalarType operand); // nothing for Any
 std::optional<Opcode> opcodeFromText(std::string_view text);
 
 // The spellings of the text form.
-std::string_view scalarTypeText(ScalarType type);       // "i1", "i32", "f32"
-std::string_view dimText(DimKind dim);                  // "KV"
+std::string_view scalarTypeText(ScalarType type); // "i1", "i32", "f32"
+std::string_view dimText(DimKind dim);            // "KV"
 std::optional<DimKind> dimFromText(std::string_view text);
 std::string_view argumentText(ArgumentKind kind);       // "q_idx"
 std::string_view predicateText(IntPredicate predicate); // "sge"

@@ -18,8 +18,8 @@ static uint64_t hashOf(const Instruction &instruction) {
 }
 
 static bool same(const Instruction &a, const Instruction &b) {
-  return a.op == b.op && a.type == b.type && a.predicate == b.predicate &&
-         a.immediate == b.immediate && a.operands == b.operands;
+  return a.op == b.op && a.type == b.type && a.predicate == b.predicate && a.immediate == b.immediate &&
+         a.operands == b.operands;
 }
 
 ValueId FunctionBuilder::append(Instruction instruction) {
@@ -74,14 +74,12 @@ ValueId FunctionBuilder::compare(IntPredicate predicate, ValueId a, ValueId b, S
   return append(std::move(made));
 }
 
-ValueId FunctionBuilder::compare(FloatPredicate predicate, ValueId a, ValueId b,
-                                 SourceLocation at) {
+ValueId FunctionBuilder::compare(FloatPredicate predicate, ValueId a, ValueId b, SourceLocation at) {
   assert(type(a) == ScalarType::F32 && type(b) == ScalarType::F32);
   Instruction made{Opcode::CmpF, ScalarType::Bool, static_cast<uint8_t>(predicate), 0, {a, b}, at};
   auto x = constantBits(a), y = constantBits(b);
   if (x && y)
-    return constBool(
-        compareFloats(predicate, std::bit_cast<float>(*x), std::bit_cast<float>(*y)));
+    return constBool(compareFloats(predicate, std::bit_cast<float>(*x), std::bit_cast<float>(*y)));
   return append(std::move(made));
 }
 
@@ -95,8 +93,8 @@ ValueId FunctionBuilder::select(ValueId condition, ValueId a, ValueId b, SourceL
 }
 
 // Exact identities on booleans, which partial evaluation of `if` makes many of.
-static std::optional<ValueId> foldLogic(Opcode op, ValueId a, ValueId b,
-                                        std::optional<uint32_t> x, std::optional<uint32_t> y) {
+static std::optional<ValueId> foldLogic(Opcode op, ValueId a, ValueId b, std::optional<uint32_t> x,
+                                        std::optional<uint32_t> y) {
   if (op == Opcode::AndI) {
     if (x)
       return *x ? b : a;
@@ -133,8 +131,7 @@ ValueId FunctionBuilder::create(Opcode op, std::vector<ValueId> operands, Source
   if (allKnown)
     return append({Opcode::Constant, result, 0, *evaluateBits(made, bits), {}, {}});
   if (result == ScalarType::Bool && operands.size() == 2)
-    if (auto folded = foldLogic(op, operands[0], operands[1], constantBits(operands[0]),
-                                constantBits(operands[1])))
+    if (auto folded = foldLogic(op, operands[0], operands[1], constantBits(operands[0]), constantBits(operands[1])))
       return *folded;
   return append(std::move(made));
 }

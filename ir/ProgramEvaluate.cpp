@@ -199,8 +199,7 @@ std::optional<uint32_t> evaluateBits(const Instruction &instruction, const uint3
   case Opcode::CmpI:
     return compareInts(static_cast<IntPredicate>(instruction.predicate), x[0], x[1]);
   case Opcode::CmpF:
-    return compareFloats(static_cast<FloatPredicate>(instruction.predicate), asFloat(x[0]),
-                         asFloat(x[1]));
+    return compareFloats(static_cast<FloatPredicate>(instruction.predicate), asFloat(x[0]), asFloat(x[1]));
   case Opcode::Select:
     return x[0] ? x[1] : x[2];
   case Opcode::Clamp:

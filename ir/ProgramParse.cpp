@@ -83,8 +83,8 @@ private:
       fail("expected '" + std::string(token) + "', found " + here());
   }
   static bool isWordCharacter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '.' || c == '$' || c == '-' || c == '+';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '$' || c == '-' || c == '+';
   }
   // Letters, digits, _ . $ - +
   std::string word() {
@@ -288,9 +288,8 @@ private:
   Function readFunction(size_t arguments, ScalarType result) {
     function = {};
     values.clear();
-    constexpr ArgumentKind kinds[] = {ArgumentKind::Score, ArgumentKind::Batch,
-                                      ArgumentKind::Head, ArgumentKind::QueryIndex,
-                                      ArgumentKind::KvIndex};
+    constexpr ArgumentKind kinds[] = {ArgumentKind::Score, ArgumentKind::Batch, ArgumentKind::Head,
+                                      ArgumentKind::QueryIndex, ArgumentKind::KvIndex};
     const size_t firstKind = arguments == 5 ? 0 : 1;
     expect("(");
     for (size_t i = 0; i < arguments && !failed; ++i) {
@@ -397,8 +396,8 @@ private:
       return;
     const Capture &capture = program.captures[made.immediate];
     if (capture.dims.size() != made.operands.size())
-      fail("'" + capture.name + "' has rank " + std::to_string(capture.dims.size()) +
-           " but is indexed with " + std::to_string(made.operands.size()) + " values");
+      fail("'" + capture.name + "' has rank " + std::to_string(capture.dims.size()) + " but is indexed with " +
+           std::to_string(made.operands.size()) + " values");
     if (capture.type != made.type)
       fail("'" + capture.name + "' holds " + std::string(scalarTypeText(capture.type)));
     for (ValueId index : made.operands)
@@ -421,19 +420,17 @@ private:
     if (failed)
       return;
     if (static_cast<int>(made.operands.size()) != opcodeArity(made.op))
-      return fail("'" + std::string(opcodeText(made.op)) + "' takes " +
-                  std::to_string(opcodeArity(made.op)) + " operands");
+      return fail("'" + std::string(opcodeText(made.op)) + "' takes " + std::to_string(opcodeArity(made.op)) +
+                  " operands");
     made.type = opcodeResult(made.op, of).value_or(of);
     for (size_t i = 0; i < made.operands.size(); ++i) {
       ScalarType wanted = made.op == Opcode::Select && i == 0 ? ScalarType::Bool : of;
       if (function.body[made.operands[i]].type != wanted)
-        return fail("operand " + std::to_string(i + 1) + " of '" +
-                    std::string(opcodeText(made.op)) + "' must be " +
+        return fail("operand " + std::to_string(i + 1) + " of '" + std::string(opcodeText(made.op)) + "' must be " +
                     std::string(scalarTypeText(wanted)));
     }
     if (!allows(made.op, of))
-      fail("'" + std::string(opcodeText(made.op)) + "' is not defined on " +
-           std::string(scalarTypeText(of)));
+      fail("'" + std::string(opcodeText(made.op)) + "' is not defined on " + std::string(scalarTypeText(of)));
   }
 
   static bool allows(Opcode op, ScalarType of) {
@@ -452,8 +449,7 @@ private:
     case Opcode::CmpF:
       return of == ScalarType::F32;
     default:
-      return op >= Opcode::AddF && op <= Opcode::Relu ? of == ScalarType::F32
-                                                      : of == ScalarType::I32;
+      return op >= Opcode::AddF && op <= Opcode::Relu ? of == ScalarType::F32 : of == ScalarType::I32;
     }
   }
 

@@ -37,8 +37,7 @@ namespace {
 
 class FunctionPrinter {
 public:
-  FunctionPrinter(const Program &program, const Function &function, PrintLocations locations,
-                  std::string &out)
+  FunctionPrinter(const Program &program, const Function &function, PrintLocations locations, std::string &out)
       : program(program), function(function), locations(locations), out(out) {}
 
   void print(std::string_view keyword, std::vector<ArgumentKind> arguments) {
@@ -84,11 +83,9 @@ private:
     case Opcode::Param:
       return line + " @" + program.params[instruction.immediate].name + " : " + type;
     case Opcode::Dim:
-      return line + " " + std::string(dimText(static_cast<DimKind>(instruction.immediate))) +
-             " : i32";
+      return line + " " + std::string(dimText(static_cast<DimKind>(instruction.immediate))) + " : i32";
     case Opcode::Load:
-      return line + " @" + program.captures[instruction.immediate].name + "[" +
-             operands(instruction) + "] : " + type;
+      return line + " @" + program.captures[instruction.immediate].name + "[" + operands(instruction) + "] : " + type;
     case Opcode::CmpI:
       line += " " + std::string(predicateText(static_cast<IntPredicate>(instruction.predicate))) + ",";
       break;
@@ -148,9 +145,8 @@ static std::string captureText(const Capture &capture) {
     else
       dims += "?";
   }
-  return "  attn.capture @" + capture.name + " : " + std::string(scalarTypeText(capture.type)) +
-         " [" + dims + "]" + (capture.isSorted ? " sorted" : "") +
-         (capture.wantsGradient ? " grad" : "") + "\n";
+  return "  attn.capture @" + capture.name + " : " + std::string(scalarTypeText(capture.type)) + " [" + dims + "]" +
+         (capture.isSorted ? " sorted" : "") + (capture.wantsGradient ? " grad" : "") + "\n";
 }
 
 std::string print(const Program &program, PrintLocations locations) {
@@ -170,8 +166,7 @@ std::string print(const Program &program, PrintLocations locations) {
     FunctionPrinter(program, *program.scoreMod, locations, out)
         .print("score_mod", {Score, Batch, Head, QueryIndex, KvIndex});
   if (program.maskMod)
-    FunctionPrinter(program, *program.maskMod, locations, out)
-        .print("mask_mod", {Batch, Head, QueryIndex, KvIndex});
+    FunctionPrinter(program, *program.maskMod, locations, out).print("mask_mod", {Batch, Head, QueryIndex, KvIndex});
   if (program.sink)
     FunctionPrinter(program, *program.sink, locations, out).print("sink", {Batch, Head});
   return out + "}\n";

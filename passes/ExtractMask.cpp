@@ -31,8 +31,7 @@ static bool dependsOn(Value value, Value source) {
 
 static bool isMinusInfinity(Value value) {
   APFloat constant(0.0f);
-  return matchPattern(value, m_ConstantFloat(&constant)) && constant.isInfinity() &&
-         constant.isNegative();
+  return matchPattern(value, m_ConstantFloat(&constant)) && constant.isInfinity() && constant.isNegative();
 }
 
 // Clones what `value` is computed from to the builder's position.

@@ -23,10 +23,9 @@ void buildStagedPipeline(OpPassManager &passes) {
 }
 
 void registerAttncPipelines() {
-  static PassPipelineRegistration<> variant("attn-variant-pipeline",
-                                            "Simplify and extract the mask", buildVariantPipeline);
-  static PassPipelineRegistration<> staged("attn-staged-pipeline", "Split by dependence",
-                                           buildStagedPipeline);
+  static PassPipelineRegistration<> variant("attn-variant-pipeline", "Simplify and extract the mask",
+                                            buildVariantPipeline);
+  static PassPipelineRegistration<> staged("attn-staged-pipeline", "Split by dependence", buildStagedPipeline);
 }
 
 } // namespace attnc

@@ -32,8 +32,7 @@ template <typename Outer, typename Inner> struct Absorb : OpRewritePattern<Outer
 
 static bool isDifferenceOfIndices(Value value) {
   auto difference = value.getDefiningOp<arith::SubIOp>();
-  return difference && isa<BlockArgument>(difference.getLhs()) &&
-         isa<BlockArgument>(difference.getRhs());
+  return difference && isa<BlockArgument>(difference.getLhs()) && isa<BlockArgument>(difference.getRhs());
 }
 
 // Positions are in [0, 2^31), so a difference of two never wraps and `q - kv >= 0` is
@@ -46,8 +45,7 @@ struct CompareDifference : OpRewritePattern<arith::CmpIOp> {
     if (op.getPredicate() > arith::CmpIPredicate::sge)
       return rewriter.notifyMatchFailure(op, "unsigned comparison");
     auto difference = op.getLhs().getDefiningOp<arith::SubIOp>();
-    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, op.getPredicate(), difference.getLhs(),
-                                               difference.getRhs());
+    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, op.getPredicate(), difference.getLhs(), difference.getRhs());
     return success();
   }
 };
@@ -60,8 +58,8 @@ struct SimplifyVariantPass final : impl::SimplifyVariantBase<SimplifyVariantPass
       if (dialect == "arith" || dialect == "attn" || dialect == "math")
         op.getCanonicalizationPatterns(patterns, &getContext());
     }
-    patterns.add<Absorb<arith::AndIOp, arith::OrIOp>, Absorb<arith::OrIOp, arith::AndIOp>,
-                 CompareDifference>(&getContext());
+    patterns.add<Absorb<arith::AndIOp, arith::OrIOp>, Absorb<arith::OrIOp, arith::AndIOp>, CompareDifference>(
+        &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

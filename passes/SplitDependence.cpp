@@ -92,9 +92,7 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     Block *body = builder.createBlock(&op.getBody());
     IRMapping mapping;
-    auto add = [&](Value value) {
-      mapping.map(value, body->addArgument(value.getType(), value.getLoc()));
-    };
+    auto add = [&](Value value) { mapping.map(value, body->addArgument(value.getType(), value.getLoc())); };
     for (unsigned index : arguments)
       add(whole.getArgument(index));
     for (Stage earlier : before)

@@ -19,9 +19,8 @@ void TileKernel::emitBegin() {
     k.storeLanes(k.splatF32(-std::numeric_limits<float>::infinity()), at);
     k.storeLanes(k.splatF32(0), at, rowBytes());
   });
-  k.loop(0, int64_t(config.valueDim) * schedule.blockM, k.lanes, [&](Value lane) {
-    k.storeLanes(k.splatF32(0), k.offset(carry, k.mul(lane, 4)), 2 * rowBytes());
-  });
+  k.loop(0, int64_t(config.valueDim) * schedule.blockM, k.lanes,
+         [&](Value lane) { k.storeLanes(k.splatF32(0), k.offset(carry, k.mul(lane, 4)), 2 * rowBytes()); });
   k.finishFunction();
 }
 
@@ -29,16 +28,14 @@ void TileKernel::packQueries(Value rowCount) {
   Value head = taskField(offsetof(KernelTask, headIndex), k.i64);
   Value firstRow = taskField(offsetof(KernelTask, firstRow), k.i64);
   Value lastRow = k.sub(rowCount, k.constI64(1));
-  Value base = headBase(offsetof(KernelArgs, query), offsetof(KernelArgs, queryStrides), head,
-                        elementSize());
+  Value base = headBase(offsetof(KernelArgs, query), offsetof(KernelArgs, queryStrides), head, elementSize());
   Value stride = k.mul(argument(offsetof(KernelArgs, queryStrides) + 16, k.i64), elementSize());
   // A packed column is one element, or in pair mode a word of two.
   const int words = isPaired() ? config.headDim / 2 : config.headDim;
   const int whole = words / k.lanes * k.lanes, wordSize = isPaired() ? 4 : elementSize();
   Value scale = isBf16() ? Value() : mods.scoreScale();
   auto scaled = [&](Value element) {
-    return scale ? k.mulf(element, isa<VectorType>(element.getType()) ? k.broadcast(scale) : scale)
-                 : element;
+    return scale ? k.mulf(element, isa<VectorType>(element.getType()) ? k.broadcast(scale) : scale) : element;
   };
 
   k.loop(0, schedule.blockM, k.lanes, [&](Value query) {
@@ -52,8 +49,7 @@ void TileKernel::packQueries(Value rowCount) {
       SmallVector<Value> tile;
       for (int lane = 0; lane < k.lanes; ++lane) {
         Value at = k.offset(row[lane], k.mul(word, wordSize));
-        tile.push_back(isPaired() ? k.load(k.vi32, at, 0, 1)
-                                  : scaled(loadWidened(at, /*lanes=*/true)));
+        tile.push_back(isPaired() ? k.load(k.vi32, at, 0, 1) : scaled(loadWidened(at, /*lanes=*/true)));
       }
       k.transpose(tile);
       Value to = k.offset(packed, k.mul(word, rowBytes()));
@@ -64,8 +60,7 @@ void TileKernel::packQueries(Value rowCount) {
       Value to = k.offset(packed, k.mul(word, rowBytes()));
       for (int lane = 0; lane < k.lanes; ++lane) {
         Value at = k.offset(row[lane], k.mul(word, wordSize));
-        Value element = isPaired() ? k.load(k.i32, at, 0, 1)
-                                   : scaled(loadWidened(at, /*lanes=*/false));
+        Value element = isPaired() ? k.load(k.i32, at, 0, 1) : scaled(loadWidened(at, /*lanes=*/false));
         k.store(element, to, lane * 4);
       }
     });
@@ -83,8 +78,8 @@ void TileKernel::evaluateStages(Value rowCount) {
   SmallVector<Value> headValues = mods.emitHead();
   for (auto [index, value] : llvm::enumerate(headValues))
     k.store(mods.asStoredScalar(value), inScratch(layout.headValues), index * 4);
-  Value firstIndex = k.add(argument(offsetof(KernelArgs, queryOffset), k.i64),
-                           taskField(offsetof(KernelTask, firstRow), k.i64));
+  Value firstIndex =
+      k.add(argument(offsetof(KernelArgs, queryOffset), k.i64), taskField(offsetof(KernelTask, firstRow), k.i64));
   Value base = k.broadcast(k.toI32(firstIndex));
   Value last = k.broadcast(k.toI32(k.sub(rowCount, k.constI64(1))));
   k.loop(0, schedule.blockM, k.lanes, [&](Value lane) {
@@ -94,8 +89,7 @@ void TileKernel::evaluateStages(Value rowCount) {
     k.storeLanes(indices, k.offset(inScratch(layout.rowIndices), at));
     SmallVector<Value> values = mods.emitRows(indices);
     for (auto [index, value] : llvm::enumerate(values))
-      k.storeLanes(mods.asStored(value), k.offset(inScratch(layout.rowValues), at),
-                   index * rowBytes());
+      k.storeLanes(mods.asStored(value), k.offset(inScratch(layout.rowValues), at), index * rowBytes());
   });
 }
 

@@ -68,9 +68,8 @@ std::string compileInfo(llvm::StringRef variant, const std::vector<ScheduleInfo>
   llvm::json::Object timings;
   for (const auto &[name, ms] : timingsMs)
     timings[name] = ms;
-  llvm::json::Object info{{"variant", variant.str()},
-                          {"schedules", std::move(list)},
-                          {"timings_ms", std::move(timings)}};
+  llvm::json::Object info{
+      {"variant", variant.str()}, {"schedules", std::move(list)}, {"timings_ms", std::move(timings)}};
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << llvm::json::Value(std::move(info));

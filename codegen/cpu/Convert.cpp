@@ -19,9 +19,7 @@ struct Bits {
   Value add(Value a, uint32_t b) { return add(a, k.intLike(a, int32_t(b))); }
   Value sub(Value a, Value b) { return k.create<arith::SubIOp>(a, b); }
   Value constant(Value like, uint32_t b) { return k.intLike(like, int32_t(b)); }
-  Value is(CmpIPredicate predicate, Value a, uint32_t b) {
-    return k.cmpi(predicate, a, constant(a, b));
-  }
+  Value is(CmpIPredicate predicate, Value a, uint32_t b) { return k.cmpi(predicate, a, constant(a, b)); }
 };
 } // namespace
 
@@ -73,9 +71,7 @@ static Value narrowBrain(KernelBuilder &k, Value value) {
 }
 
 Value loadAsFloat(KernelBuilder &k, Value pointer, DType dtype, Isa isa, bool lanes) {
-  auto type = [&](Type element) -> Type {
-    return lanes ? Type(VectorType::get({k.lanes}, element)) : element;
-  };
+  auto type = [&](Type element) -> Type { return lanes ? Type(VectorType::get({k.lanes}, element)) : element; };
   switch (dtype) {
   case DType::F16: {
     if (isa == Isa::Sse)

@@ -39,8 +39,7 @@ void TileKernel::mergeInto(Value carry, Value partial) {
     };
     k.storeLanes(m, into);
     combine(rowBytes(), {});
-    k.loop(0, config.valueDim, 1,
-           [&](Value column) { combine(2 * rowBytes(), k.mul(column, rowBytes())); });
+    k.loop(0, config.valueDim, 1, [&](Value column) { combine(2 * rowBytes(), k.mul(column, rowBytes())); });
   });
 }
 
@@ -87,8 +86,7 @@ void TileKernel::storeRows(Value rowCount, Value carry) {
   Value head = taskField(offsetof(KernelTask, headIndex), k.i64);
   Value firstRow = taskField(offsetof(KernelTask, firstRow), k.i64);
   Value lastRow = k.sub(rowCount, k.constI64(1));
-  Value base = headBase(offsetof(KernelArgs, output), offsetof(KernelArgs, outputStrides), head,
-                        elementSize());
+  Value base = headBase(offsetof(KernelArgs, output), offsetof(KernelArgs, outputStrides), head, elementSize());
   Value stride = k.mul(argument(offsetof(KernelArgs, outputStrides) + 16, k.i64), elementSize());
   const int whole = config.valueDim / k.lanes * k.lanes;
 
@@ -106,20 +104,18 @@ void TileKernel::storeRows(Value rowCount, Value carry) {
         tile.push_back(k.loadLanes(k.vf32, at, i * rowBytes()));
       k.transpose(tile);
       for (int lane = 0; lane < k.lanes; ++lane)
-        k.store(narrowed(tile[lane]), k.offset(row[lane], k.mul(column, elementSize())), 0,
-                elementSize());
+        k.store(narrowed(tile[lane]), k.offset(row[lane], k.mul(column, elementSize())), 0, elementSize());
     });
     k.loop(whole, config.valueDim, 1, [&](Value column) {
       Value at = k.offset(state, k.mul(column, rowBytes()));
       for (int lane = 0; lane < k.lanes; ++lane)
-        k.store(narrowed(k.load(k.f32, at, lane * 4)),
-                k.offset(row[lane], k.mul(column, elementSize())), 0, elementSize());
+        k.store(narrowed(k.load(k.f32, at, lane * 4)), k.offset(row[lane], k.mul(column, elementSize())), 0,
+                elementSize());
     });
   });
 
   Value lse = argument(offsetof(KernelArgs, lse), k.ptr);
-  Value isWanted = k.cmpi(arith::CmpIPredicate::ne, k.create<LLVM::PtrToIntOp>(k.i64, lse),
-                          k.constI64(0));
+  Value isWanted = k.cmpi(arith::CmpIPredicate::ne, k.create<LLVM::PtrToIntOp>(k.i64, lse), k.constI64(0));
   k.ifElse(
       isWanted,
       [&] {

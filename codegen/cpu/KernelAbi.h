@@ -40,9 +40,9 @@ struct KernelArgs {
   int64_t outputStrides[3];
   int64_t lseStrides[3];
   int64_t batch, heads, kvHeads, queryLength, kvLength;
-  int64_t queryOffset;     // q_idx of row 0
-  int64_t scaleBits;       // the float in the low 32 bits
-  const uint32_t *params;  // bits of f32, i32 or 0/1, in declaration order
+  int64_t queryOffset;    // q_idx of row 0
+  int64_t scaleBits;      // the float in the low 32 bits
+  const uint32_t *params; // bits of f32, i32 or 0/1, in declaration order
   const CaptureArg *captures;
 };
 

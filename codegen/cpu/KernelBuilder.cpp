@@ -57,12 +57,8 @@ Value KernelBuilder::constF32(float value) { return constant(builder.getF32Float
 Value KernelBuilder::constF32Bits(uint32_t bits) {
   return constant(builder.getFloatAttr(f32, APFloat(APFloat::IEEEsingle(), APInt(32, bits))));
 }
-Value KernelBuilder::splatF32(float value) {
-  return constant(DenseElementsAttr::get(vf32, value));
-}
-Value KernelBuilder::splatI32(int32_t value) {
-  return constant(DenseElementsAttr::get(vi32, value));
-}
+Value KernelBuilder::splatF32(float value) { return constant(DenseElementsAttr::get(vf32, value)); }
+Value KernelBuilder::splatI32(int32_t value) { return constant(DenseElementsAttr::get(vi32, value)); }
 Value KernelBuilder::laneIndices() {
   SmallVector<int32_t> values(lanes);
   for (int lane = 0; lane < lanes; ++lane)
@@ -110,16 +106,13 @@ void KernelBuilder::store(Value value, Value pointer, int64_t bytes, unsigned al
 Value KernelBuilder::loadLanes(Type type, Value pointer, int64_t bytes) {
   return load(type, pointer, bytes, lanes * 4);
 }
-void KernelBuilder::storeLanes(Value value, Value pointer, int64_t bytes) {
-  store(value, pointer, bytes, lanes * 4);
-}
+void KernelBuilder::storeLanes(Value value, Value pointer, int64_t bytes) { store(value, pointer, bytes, lanes * 4); }
 
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> KernelBuilder::loop(Value from, Value to, int64_t step, ValueRange carried,
-                                       const Body &body) {
+SmallVector<Value> KernelBuilder::loop(Value from, Value to, int64_t step, ValueRange carried, const Body &body) {
   auto forOp = create<scf::ForOp>(from, to, constI64(step), carried);
   OpBuilder::InsertionGuard guard(builder);
   Block *block = forOp.getBody();
@@ -131,21 +124,18 @@ SmallVector<Value> KernelBuilder::loop(Value from, Value to, int64_t step, Value
   return SmallVector<Value>(forOp.getResults());
 }
 
-void KernelBuilder::loop(Value from, Value to, int64_t step,
-                         const std::function<void(Value)> &body) {
+void KernelBuilder::loop(Value from, Value to, int64_t step, const std::function<void(Value)> &body) {
   loop(from, to, step, {}, [&](Value counter, ValueRange) {
     body(counter);
     return SmallVector<Value>();
   });
 }
 
-void KernelBuilder::loop(int64_t from, int64_t to, int64_t step,
-                         const std::function<void(Value)> &body) {
+void KernelBuilder::loop(int64_t from, int64_t to, int64_t step, const std::function<void(Value)> &body) {
   loop(constI64(from), constI64(to), step, body);
 }
 
-void KernelBuilder::ifElse(Value condition, const std::function<void()> &then,
-                           const std::function<void()> &otherwise) {
+void KernelBuilder::ifElse(Value condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
   auto ifOp = create<scf::IfOp>(condition, /*withElseRegion=*/bool(otherwise));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(ifOp.thenBlock());
@@ -181,9 +171,7 @@ Value KernelBuilder::cmpf(arith::CmpFPredicate predicate, Value a, Value b) {
 Value KernelBuilder::cmpi(arith::CmpIPredicate predicate, Value a, Value b) {
   return create<arith::CmpIOp>(predicate, a, b);
 }
-Value KernelBuilder::select(Value condition, Value a, Value b) {
-  return create<arith::SelectOp>(condition, a, b);
-}
+Value KernelBuilder::select(Value condition, Value a, Value b) { return create<arith::SelectOp>(condition, a, b); }
 
 Type KernelBuilder::withElement(Type shape, Type element) const {
   if (auto vector = dyn_cast<VectorType>(shape))
@@ -194,9 +182,7 @@ Value KernelBuilder::bitcast(Value value, Type element) {
   return create<arith::BitcastOp>(withElement(value.getType(), element), value);
 }
 
-Value KernelBuilder::maxKeepingSecond(Value a, Value b) {
-  return select(cmpf(arith::CmpFPredicate::OGT, a, b), a, b);
-}
+Value KernelBuilder::maxKeepingSecond(Value a, Value b) { return select(cmpf(arith::CmpFPredicate::OGT, a, b), a, b); }
 
 Value KernelBuilder::interleave(Value a, Value b, bool high) {
   int64_t count = cast<VectorType>(a.getType()).getNumElements();

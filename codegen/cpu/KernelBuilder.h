@@ -65,13 +65,11 @@ public:
 
   // Loops. The body gets the counter (i64) and the carried values and returns the next ones.
   using Body = std::function<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
-  llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step,
-                                      mlir::ValueRange carried, const Body &body);
-  void loop(mlir::Value from, mlir::Value to, int64_t step,
-            const std::function<void(mlir::Value)> &body);
+  llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange carried,
+                                      const Body &body);
+  void loop(mlir::Value from, mlir::Value to, int64_t step, const std::function<void(mlir::Value)> &body);
   void loop(int64_t from, int64_t to, int64_t step, const std::function<void(mlir::Value)> &body);
-  void ifElse(mlir::Value condition, const std::function<void()> &then,
-              const std::function<void()> &otherwise);
+  void ifElse(mlir::Value condition, const std::function<void()> &then, const std::function<void()> &otherwise);
 
   // Lanes.
   mlir::Value broadcast(mlir::Value scalar);

@@ -40,13 +40,12 @@ int64_t dtypeBytes(DType dtype) {
 std::string KernelConfig::toJson() const {
   std::string list;
   for (const CaptureType &capture : captures)
-    list += std::string(list.empty() ? "" : ", ") + "{\"name\": \"" + capture.name +
-            "\", \"dtype\": \"" + std::string(dtypeText(capture.dtype)) + "\"}";
-  return "{\"emitter\": " + std::to_string(kEmitterVersion) + ", \"isa\": \"" +
-         std::string(isaName(isa)) + "\", \"dtype\": \"" + std::string(dtypeText(dtype)) +
-         "\", \"head_dim\": " + std::to_string(headDim) +
-         ", \"value_dim\": " + std::to_string(valueDim) +
-         ", \"split_size\": " + std::to_string(splitSize) + ", \"captures\": [" + list + "]}";
+    list += std::string(list.empty() ? "" : ", ") + "{\"name\": \"" + capture.name + "\", \"dtype\": \"" +
+            std::string(dtypeText(capture.dtype)) + "\"}";
+  return "{\"emitter\": " + std::to_string(kEmitterVersion) + ", \"isa\": \"" + std::string(isaName(isa)) +
+         "\", \"dtype\": \"" + std::string(dtypeText(dtype)) + "\", \"head_dim\": " + std::to_string(headDim) +
+         ", \"value_dim\": " + std::to_string(valueDim) + ", \"split_size\": " + std::to_string(splitSize) +
+         ", \"captures\": [" + list + "]}";
 }
 
 } // namespace attnc::cpu

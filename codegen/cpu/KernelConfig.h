@@ -28,9 +28,9 @@ enum class Isa : uint8_t { Sse, Avx2, Avx512, Avx512Bf16, Neon };
 std::string_view dtypeText(DType dtype);
 int64_t dtypeBytes(DType dtype);
 
-std::string_view isaName(Isa isa);                 // "avx512_bf16"
+std::string_view isaName(Isa isa); // "avx512_bf16"
 std::optional<Isa> isaFromName(std::string_view);
-Isa hostIsa();                                     // the best the processor has
+Isa hostIsa(); // the best the processor has
 bool hostRuns(Isa isa);
 
 struct CaptureType {
@@ -41,9 +41,9 @@ struct CaptureType {
 
 struct KernelConfig {
   Isa isa = Isa::Sse;
-  DType dtype = DType::F32; // of query, key, value and output
-  int headDim = 0;          // of query and key, 1 to 512
-  int valueDim = 0;         // of value and output, 1 to 512
+  DType dtype = DType::F32;          // of query, key, value and output
+  int headDim = 0;                   // of query and key, 1 to 512
+  int valueDim = 0;                  // of value and output, 1 to 512
   int splitSize = kDefaultSplitSize; // a multiple of kBlockN
   std::vector<CaptureType> captures; // in the variant's order
 

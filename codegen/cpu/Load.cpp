@@ -12,8 +12,7 @@ namespace attnc::cpu {
 
 TileKernel::Tile TileKernel::keyTile(Value firstKey, Value keyCount) {
   Value stride = k.mul(argument(offsetof(KernelArgs, keyStrides) + 16, k.i64), elementSize());
-  Value base = headBase(offsetof(KernelArgs, key), offsetof(KernelArgs, keyStrides),
-                        keyValueHead(), elementSize());
+  Value base = headBase(offsetof(KernelArgs, key), offsetof(KernelArgs, keyStrides), keyValueHead(), elementSize());
   Tile rows = {k.offset(base, k.mul(firstKey, stride)), stride};
   if (products == Products::Single || (isPaired() && config.headDim % 2 == 0))
     return rows;
@@ -28,8 +27,7 @@ TileKernel::Tile TileKernel::keyTile(Value firstKey, Value keyCount) {
 
 TileKernel::Tile TileKernel::valueTile(Value firstKey, Value keyCount) {
   Value stride = k.mul(argument(offsetof(KernelArgs, valueStrides) + 16, k.i64), elementSize());
-  Value base = headBase(offsetof(KernelArgs, value), offsetof(KernelArgs, valueStrides),
-                        keyValueHead(), elementSize());
+  Value base = headBase(offsetof(KernelArgs, value), offsetof(KernelArgs, valueStrides), keyValueHead(), elementSize());
   Tile rows = {k.offset(base, k.mul(firstKey, stride)), stride};
   if (products == Products::Single)
     return rows;
@@ -40,8 +38,7 @@ TileKernel::Tile TileKernel::valueTile(Value firstKey, Value keyCount) {
     widenRows(rows, config.valueDim, keyCount, staged);
     // The pair form walks keys two at a time: a row of zeros completes the last pair.
     if (products == Products::PairsStaged) {
-      Value isOdd = k.cmpi(arith::CmpIPredicate::ne,
-                           k.create<arith::AndIOp>(keyCount, k.constI64(1)), k.constI64(0));
+      Value isOdd = k.cmpi(arith::CmpIPredicate::ne, k.create<arith::AndIOp>(keyCount, k.constI64(1)), k.constI64(0));
       k.ifElse(
           isOdd,
           [&] {
@@ -104,8 +101,7 @@ void TileKernel::pairValues(Tile from, Value rowCount, Value to) {
     });
     k.loop(whole, columns, 1, [&](Value column) {
       auto element = [&](Value row) {
-        return k.create<arith::ExtUIOp>(k.i32,
-                                        k.load(k.i16, k.offset(row, k.mul(column, 2)), 0, 1));
+        return k.create<arith::ExtUIOp>(k.i32, k.load(k.i16, k.offset(row, k.mul(column, 2)), 0, 1));
       };
       Value high = k.create<arith::ShLIOp>(element(odd).getResult(), k.constI32(16));
       k.store(k.create<arith::OrIOp>(element(even).getResult(), high), target(pair, column), 0, 4);
@@ -132,34 +128,29 @@ Value TileKernel::hasNonFinite(Tile values, Value keyCount) {
     rows = k.create<arith::ShRSIOp>(k.add(keyCount, 1), k.constI64(1));
   // Of a word of two bf16 both halves count.
   auto largest = [&](Value words, Value so_far) {
-    auto keep = [&](Value bits) {
-      return k.create<arith::AndIOp>(bits, k.intLike(bits, 0x7FFFFFFF));
-    };
+    auto keep = [&](Value bits) { return k.create<arith::AndIOp>(bits, k.intLike(bits, 0x7FFFFFFF)); };
     Value next = k.create<arith::MaxSIOp>(keep(words), so_far);
     if (isPaired())
-      next = k.create<arith::MaxSIOp>(
-          keep(k.create<arith::ShLIOp>(words, k.intLike(words, 16))).getResult(), next);
+      next = k.create<arith::MaxSIOp>(keep(k.create<arith::ShLIOp>(words, k.intLike(words, 16))).getResult(), next);
     return next;
   };
   SmallVector<Value> start = {k.splatI32(0), k.constI32(0)};
-  SmallVector<Value> found = k.loop(
-      k.constI64(0), rows, 1, start, [&](Value row, ValueRange carried) {
-        Value from = k.offset(values.base, k.mul(row, values.strideBytes));
-        Value lanes = carried[0], single = carried[1];
-        if (whole > 0)
-          lanes = k.loop(k.constI64(0), k.constI64(whole), k.lanes, ValueRange{lanes},
-                         [&](Value column, ValueRange inner) {
-                           Value words = k.load(k.vi32, k.offset(from, k.mul(column, 4)), 0, 1);
-                           return SmallVector<Value>{largest(words, inner[0])};
-                         })[0];
-        if (whole < columns)
-          single = k.loop(k.constI64(whole), k.constI64(columns), 1, ValueRange{single},
-                          [&](Value column, ValueRange inner) {
-                            Value word = k.load(k.i32, k.offset(from, k.mul(column, 4)), 0, 1);
-                            return SmallVector<Value>{largest(word, inner[0])};
-                          })[0];
-        return SmallVector<Value>{lanes, single};
-      });
+  SmallVector<Value> found = k.loop(k.constI64(0), rows, 1, start, [&](Value row, ValueRange carried) {
+    Value from = k.offset(values.base, k.mul(row, values.strideBytes));
+    Value lanes = carried[0], single = carried[1];
+    if (whole > 0)
+      lanes = k.loop(k.constI64(0), k.constI64(whole), k.lanes, ValueRange{lanes}, [&](Value column, ValueRange inner) {
+        Value words = k.load(k.vi32, k.offset(from, k.mul(column, 4)), 0, 1);
+        return SmallVector<Value>{largest(words, inner[0])};
+      })[0];
+    if (whole < columns)
+      single =
+          k.loop(k.constI64(whole), k.constI64(columns), 1, ValueRange{single}, [&](Value column, ValueRange inner) {
+            Value word = k.load(k.i32, k.offset(from, k.mul(column, 4)), 0, 1);
+            return SmallVector<Value>{largest(word, inner[0])};
+          })[0];
+    return SmallVector<Value>{lanes, single};
+  });
   Value widest = k.create<vector::ReductionOp>(vector::CombiningKind::MAXSI, found[0]);
   Value most = k.create<arith::MaxSIOp>(widest, found[1]);
   return k.cmpi(arith::CmpIPredicate::sge, most, k.constI32(0x7F800000));

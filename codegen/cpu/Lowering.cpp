@@ -24,8 +24,8 @@ using namespace mlir;
 namespace attnc::cpu {
 
 void registerDialects(DialectRegistry &registry) {
-  registry.insert<AttnDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-                  LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<AttnDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                  math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
@@ -33,8 +33,8 @@ void registerDialects(DialectRegistry &registry) {
 OwningOpRef<ModuleOp> emitKernelModule(StagedOp staged, const KernelConfig &config,
                                        std::vector<ScheduleInfo> &schedules) {
   MLIRContext *context = staged.getContext();
-  context->loadDialect<func::FuncDialect, scf::SCFDialect, vector::VectorDialect,
-                       LLVM::LLVMDialect, math::MathDialect, arith::ArithDialect>();
+  context->loadDialect<func::FuncDialect, scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect, math::MathDialect,
+                       arith::ArithDialect>();
   OwningOpRef<ModuleOp> module(ModuleOp::create(staged.getLoc()));
   for (const Schedule &schedule : schedulesFor(config.isa))
     schedules.push_back(TileKernel(config, schedule, staged, *module).emit());

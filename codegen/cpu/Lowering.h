@@ -7,9 +7,9 @@
 
 #include "codegen/cpu/KernelConfig.h"
 #include "ir/AttnOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace mlir {
 class DialectRegistry;
@@ -31,7 +31,6 @@ void buildLoweringPipeline(mlir::OpPassManager &passes);
 enum class Artifact { LlvmIr, Assembly, Object };
 
 // Translates, optimises (no fast-math) and emits a module of the LLVM dialect.
-llvm::Expected<llvm::SmallVector<char, 0>> emitArtifact(mlir::ModuleOp module, Isa isa,
-                                                        Artifact artifact);
+llvm::Expected<llvm::SmallVector<char, 0>> emitArtifact(mlir::ModuleOp module, Isa isa, Artifact artifact);
 
 } // namespace attnc::cpu

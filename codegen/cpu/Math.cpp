@@ -22,15 +22,9 @@ static Value horner(KernelBuilder &k, Value x, ArrayRef<float> ascending) {
 
 static Value addI(KernelBuilder &k, Value a, Value b) { return k.create<arith::AddIOp>(a, b); }
 static Value subI(KernelBuilder &k, Value a, Value b) { return k.create<arith::SubIOp>(a, b); }
-static Value shiftLeft(KernelBuilder &k, Value a, int bits) {
-  return k.create<arith::ShLIOp>(a, k.intLike(a, bits));
-}
-static Value shiftRight(KernelBuilder &k, Value a, int bits) {
-  return k.create<arith::ShRSIOp>(a, k.intLike(a, bits));
-}
-static Value andI(KernelBuilder &k, Value a, int32_t bits) {
-  return k.create<arith::AndIOp>(a, k.intLike(a, bits));
-}
+static Value shiftLeft(KernelBuilder &k, Value a, int bits) { return k.create<arith::ShLIOp>(a, k.intLike(a, bits)); }
+static Value shiftRight(KernelBuilder &k, Value a, int bits) { return k.create<arith::ShRSIOp>(a, k.intLike(a, bits)); }
+static Value andI(KernelBuilder &k, Value a, int32_t bits) { return k.create<arith::AndIOp>(a, k.intLike(a, bits)); }
 static Value atLeast(KernelBuilder &k, Value x, float low) { // NaN passes
   return k.maxKeepingSecond(k.floatLike(x, low), x);
 }
@@ -38,9 +32,7 @@ static Value atMost(KernelBuilder &k, Value x, float high) { // NaN passes
   Value bound = k.floatLike(x, high);
   return k.select(k.cmpf(CmpFPredicate::OGT, x, bound), bound, x);
 }
-static Value magnitude(KernelBuilder &k, Value x) {
-  return k.bitcast(andI(k, k.bitcast(x, k.i32), 0x7FFFFFFF), k.f32);
-}
+static Value magnitude(KernelBuilder &k, Value x) { return k.bitcast(andI(k, k.bitcast(x, k.i32), 0x7FFFFFFF), k.f32); }
 // `x` with the sign of `sign`.
 static Value withSign(KernelBuilder &k, Value x, Value sign) {
   Value bit = andI(k, k.bitcast(sign, k.i32), int32_t(0x80000000));
@@ -59,8 +51,8 @@ Value emitSoftmaxExp2(KernelBuilder &k, Value x, int degree) {
   Value shifted = k.addf(x, k.floatLike(x, biased));
   Value fraction = k.subf(x, k.subf(shifted, k.floatLike(x, biased)));
   Value power = k.bitcast(shiftLeft(k, k.bitcast(shifted, k.i32), 23), k.f32);
-  static constexpr float five[] = {1.0f, 6.931469776e-01f, 2.402224209e-01f,
-                                   5.550733743e-02f, 9.671512645e-03f, 1.326472712e-03f};
+  static constexpr float five[] = {
+      1.0f, 6.931469776e-01f, 2.402224209e-01f, 5.550733743e-02f, 9.671512645e-03f, 1.326472712e-03f};
   static constexpr float three[] = {1.0f, 6.932829272e-01f, 2.422109595e-01f, 5.500893049e-02f};
   Value p = degree == 3 ? horner(k, fraction, three) : horner(k, fraction, five);
   return k.mulf(p, power);
@@ -75,9 +67,8 @@ static Value scaleByPower(KernelBuilder &k, Value p, Value n) {
   return k.mulf(k.mulf(p, power(half)), power(subI(k, n, half)));
 }
 
-static constexpr float kExp2Six[] = {1.0f,             6.931472029e-01f, 2.402264791e-01f,
-                                     5.550332471e-02f, 9.618437358e-03f, 1.339887441e-03f,
-                                     1.535336191e-04f};
+static constexpr float kExp2Six[] = {
+    1.0f, 6.931472029e-01f, 2.402264791e-01f, 5.550332471e-02f, 9.618437358e-03f, 1.339887441e-03f, 1.535336191e-04f};
 
 Value emitExp2(KernelBuilder &k, Value x) {
   x = atMost(k, atLeast(k, x, -151.0f), 129.0f);
@@ -121,9 +112,8 @@ static LogParts splitLog(KernelBuilder &k, Value x) {
   LogParts parts;
   parts.exponent = k.create<arith::SIToFPOp>(x.getType(), addI(k, e, lift));
   parts.f = k.subf(m, k.floatLike(x, 1.0f));
-  static constexpr float seven[] = {3.333333171e-01f,  -2.500082103e-01f, 2.000122688e-01f,
-                                    -1.662335736e-01f, 1.420175792e-01f,  -1.316018216e-01f,
-                                    1.276157754e-01f,  -7.634497757e-02f};
+  static constexpr float seven[] = {3.333333171e-01f, -2.500082103e-01f, 2.000122688e-01f, -1.662335736e-01f,
+                                    1.420175792e-01f, -1.316018216e-01f, 1.276157754e-01f, -7.634497757e-02f};
   Value square = k.mulf(parts.f, parts.f);
   Value cubic = k.mulf(k.mulf(parts.f, square), horner(k, parts.f, seven));
   parts.tail = k.fma(square, k.floatLike(x, -0.5f), cubic);
@@ -161,10 +151,9 @@ Value emitLog2(KernelBuilder &k, Value x) {
 
 Value emitTanh(KernelBuilder &k, Value x) {
   // x P(x^2) / Q(x^2), minimax up to 9.1 where tanh rounds to 1.
-  static constexpr float numerator[] = {9.999999772e-01f, 1.337447111e-01f, 3.487806219e-03f,
-                                        2.048110872e-05f, 1.317741914e-08f};
-  static constexpr float denominator[] = {1.0f, 4.670778489e-01f, 2.584737016e-02f,
-                                          3.272912340e-04f, 7.704002742e-07f};
+  static constexpr float numerator[] = {9.999999772e-01f, 1.337447111e-01f, 3.487806219e-03f, 2.048110872e-05f,
+                                        1.317741914e-08f};
+  static constexpr float denominator[] = {1.0f, 4.670778489e-01f, 2.584737016e-02f, 3.272912340e-04f, 7.704002742e-07f};
   // Beyond 9.02 the nearest float is 1.
   Value end = k.floatLike(x, 9.02f), one = k.floatLike(x, 1.0f);
   Value isHigh = k.cmpf(CmpFPredicate::OGT, x, end);
@@ -177,12 +166,10 @@ Value emitTanh(KernelBuilder &k, Value x) {
 }
 
 Value emitErf(KernelBuilder &k, Value x) {
-  static constexpr float below[] = {1.128379166e+00f, -3.761262583e-01f, 1.128358516e-01f,
-                                    -2.685381229e-02f, 5.188328277e-03f, -8.010198304e-04f,
-                                    7.853875623e-05f};
-  static constexpr float above[] = {2.719013676e-04f, -1.629639912e+00f, -9.135381580e-01f,
-                                    -1.564200227e-01f, 3.637083052e-02f, -6.066942900e-03f,
-                                    6.369103015e-04f, -3.130303233e-05f};
+  static constexpr float below[] = {1.128379166e+00f, -3.761262583e-01f, 1.128358516e-01f, -2.685381229e-02f,
+                                    5.188328277e-03f, -8.010198304e-04f, 7.853875623e-05f};
+  static constexpr float above[] = {2.719013676e-04f, -1.629639912e+00f, -9.135381580e-01f, -1.564200227e-01f,
+                                    3.637083052e-02f, -6.066942900e-03f, 6.369103015e-04f,  -3.130303233e-05f};
   Value size = magnitude(k, x);
   Value small = k.mulf(x, horner(k, k.mulf(x, x), below));
   // 1 - erfc with erfc = 2^p; from 4 on it rounds to 1.

@@ -3,10 +3,10 @@
 #include "codegen/cpu/Convert.h"
 #include "codegen/cpu/KernelAbi.h"
 #include "codegen/cpu/Math.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using arith::CmpIPredicate;
@@ -70,8 +70,7 @@ SmallVector<Value> ModEmitter::emitColumns(Value keyIndices) {
 Value ModEmitter::emitSink() { return emit(sinkStage, {batch, head}, {0})[0]; }
 
 ModEmitter::Modified ModEmitter::emitElement(const Element &element, bool wantsMask) {
-  SmallVector<Value> arguments = {element.score, batch, head, element.queryIndices,
-                                  element.keyIndex};
+  SmallVector<Value> arguments = {element.score, batch, head, element.queryIndices, element.keyIndex};
   arguments.append(headValues);
   llvm::append_range(arguments, element.rowValues);
   llvm::append_range(arguments, element.columnValues);
@@ -105,28 +104,24 @@ Value ModEmitter::restored(Value word, Type type) {
 void ModEmitter::loadHeadValues(Value pointer) {
   headValues.clear();
   for (auto [index, type] : llvm::enumerate(headStage->getTerminator()->getOperandTypes()))
-    headValues.push_back(
-        restored(k.load(type.isF32() ? k.f32 : k.i32, pointer, index * 4), type));
+    headValues.push_back(restored(k.load(type.isF32() ? k.f32 : k.i32, pointer, index * 4), type));
 }
 
 SmallVector<Value> ModEmitter::loadRowValues(Value pointer, int64_t bytes, int64_t step) {
   SmallVector<Value> values;
   for (auto [index, type] : llvm::enumerate(rowStage->getTerminator()->getOperandTypes()))
-    values.push_back(restored(
-        k.loadLanes(type.isF32() ? k.vf32 : k.vi32, pointer, index * step + bytes), type));
+    values.push_back(restored(k.loadLanes(type.isF32() ? k.vf32 : k.vi32, pointer, index * step + bytes), type));
   return values;
 }
 
 SmallVector<Value> ModEmitter::loadColumnValues(Value pointer, int64_t step) {
   SmallVector<Value> values;
   for (auto [index, type] : llvm::enumerate(columnStage->getTerminator()->getOperandTypes()))
-    values.push_back(
-        restored(k.load(type.isF32() ? k.f32 : k.i32, pointer, index * step), type));
+    values.push_back(restored(k.load(type.isF32() ? k.f32 : k.i32, pointer, index * step), type));
   return values;
 }
 
-SmallVector<Value> ModEmitter::emit(Block *stage, ArrayRef<Value> arguments,
-                                    ArrayRef<unsigned> wanted) {
+SmallVector<Value> ModEmitter::emit(Block *stage, ArrayRef<Value> arguments, ArrayRef<unsigned> wanted) {
   Operation *yield = stage->getTerminator();
   llvm::DenseSet<Operation *> needed;
   SmallVector<Value> open;
@@ -217,14 +212,11 @@ Value ModEmitter::emitOp(Operation *op, ArrayRef<Value> given) {
       })
       .Case([&](ClampOp clamp) -> Value {
         if (clamp.getType().isF32())
-          return k.create<arith::MinimumFOp>(
-              k.create<arith::MaximumFOp>(operands[0], operands[1]).getResult(), operands[2]);
-        return k.create<arith::MinSIOp>(
-            k.create<arith::MaxSIOp>(operands[0], operands[1]).getResult(), operands[2]);
+          return k.create<arith::MinimumFOp>(k.create<arith::MaximumFOp>(operands[0], operands[1]).getResult(),
+                                             operands[2]);
+        return k.create<arith::MinSIOp>(k.create<arith::MaxSIOp>(operands[0], operands[1]).getResult(), operands[2]);
       })
-      .Case([&](ReluOp) -> Value {
-        return k.create<arith::MaximumFOp>(operands[0], k.floatLike(operands[0], 0));
-      })
+      .Case([&](ReluOp) -> Value { return k.create<arith::MaximumFOp>(operands[0], k.floatLike(operands[0], 0)); })
       .Case([&](ToI32Op) { return toInteger(operands[0]); })
       .Case([&](math::ExpOp) { return emitExp(k, operands[0]); })
       .Case([&](math::Exp2Op) { return emitExp2(k, operands[0]); })
@@ -255,9 +247,7 @@ Value ModEmitter::emitDivision(Value a, Value b, bool isModulo) {
   auto add = [&](Value x, Value y) -> Value { return k.create<arith::AddIOp>(x, y); };
   auto sub = [&](Value x, Value y) -> Value { return k.create<arith::SubIOp>(x, y); };
   auto land = [&](Value x, Value y) -> Value { return k.create<arith::AndIOp>(x, y); };
-  auto is = [&](CmpIPredicate predicate, Value x, int32_t y) {
-    return k.cmpi(predicate, x, constant(y));
-  };
+  auto is = [&](CmpIPredicate predicate, Value x, int32_t y) { return k.cmpi(predicate, x, constant(y)); };
   APInt known;
   // A broadcast constant counts as one.
   Value scalar = b;
@@ -287,8 +277,8 @@ Value ModEmitter::emitDivision(Value a, Value b, bool isModulo) {
     quotient = k.create<arith::FPToSIOp>(k.vi32, ratio);
   }
   Value rest = sub(a, k.create<arith::MulIOp>(quotient, divisor));
-  Value isBelow = land(is(CmpIPredicate::ne, rest, 0),
-                       is(CmpIPredicate::slt, k.create<arith::XOrIOp>(rest, divisor), 0));
+  Value isBelow =
+      land(is(CmpIPredicate::ne, rest, 0), is(CmpIPredicate::slt, k.create<arith::XOrIOp>(rest, divisor), 0));
   if (isModulo)
     return k.select(isBelow, add(rest, divisor), rest); // by 0 and -1: modulo 1 is 0
   quotient = k.select(isBelow, sub(quotient, constant(1)), quotient);
@@ -304,8 +294,8 @@ Value ModEmitter::toInteger(Value x) {
   Type type = isa<VectorType>(x.getType()) ? Type(k.vi32) : k.i32;
   Value isLow = k.cmpf(P::OLT, x, k.floatLike(x, -0x1p31f));
   Value isHigh = k.cmpf(P::OGE, x, k.floatLike(x, 0x1p31f));
-  Value inside = k.create<arith::AndIOp>(k.cmpf(P::OGE, x, k.floatLike(x, -0x1p31f)),
-                                         k.cmpf(P::OLT, x, k.floatLike(x, 0x1p31f)));
+  Value inside =
+      k.create<arith::AndIOp>(k.cmpf(P::OGE, x, k.floatLike(x, -0x1p31f)), k.cmpf(P::OLT, x, k.floatLike(x, 0x1p31f)));
   Value whole = k.create<arith::FPToSIOp>(type, k.select(inside, x, k.floatLike(x, 0)));
   whole = k.select(isLow, k.intLike(whole, INT32_MIN), whole);
   return k.select(isHigh, k.intLike(whole, INT32_MAX), whole);
@@ -318,8 +308,7 @@ Value ModEmitter::toInteger(Value x) {
 Value ModEmitter::emitLoad(LoadOp op, ArrayRef<Value> indices) {
   const int64_t position = staged.captureIndex(op.getCapture());
   const DType dtype = config.captures[position].dtype;
-  Value capture = k.offset(field(offsetof(KernelArgs, captures), k.ptr),
-                           position * int64_t(sizeof(CaptureArg)));
+  Value capture = k.offset(field(offsetof(KernelArgs, captures), k.ptr), position * int64_t(sizeof(CaptureArg)));
   Value base = k.load(k.ptr, capture, offsetof(CaptureArg, data));
   Value lanesOffset; // in elements, where an index differs between lanes
   for (auto [axis, index] : llvm::enumerate(indices)) {
@@ -335,8 +324,7 @@ Value ModEmitter::emitLoad(LoadOp op, ArrayRef<Value> indices) {
       base = k.offset(base, bytes);
       continue;
     }
-    Value part = k.create<arith::MulIOp>(clamp(index, k.broadcast(last)),
-                                         k.broadcast(k.toI32(stride)));
+    Value part = k.create<arith::MulIOp>(clamp(index, k.broadcast(last)), k.broadcast(k.toI32(stride)));
     lanesOffset = lanesOffset ? Value(k.create<arith::AddIOp>(lanesOffset, part)) : part;
   }
   Type element = op.getType();
@@ -369,8 +357,7 @@ Value ModEmitter::gather(Value base, Value offsets, DType dtype, Type element) {
   const bool hasGather = config.isa == Isa::Avx512 || config.isa == Isa::Avx512Bf16;
   if (hasGather && (dtype == DType::F32 || dtype == DType::I32)) {
     auto lanesOf = [&](Type type) { return VectorType::get({k.lanes}, type); };
-    Value pointers = k.create<LLVM::GEPOp>(lanesOf(k.ptr), element, base,
-                                           ArrayRef<LLVM::GEPArg>{offsets});
+    Value pointers = k.create<LLVM::GEPOp>(lanesOf(k.ptr), element, base, ArrayRef<LLVM::GEPArg>{offsets});
     Value everyLane = k.create<arith::ConstantOp>(DenseElementsAttr::get(k.vi1, true));
     Value zero = element.isF32() ? k.splatF32(0) : k.splatI32(0);
     return k.create<LLVM::masked_gather>(lanesOf(element), pointers, everyLane, ValueRange{zero},

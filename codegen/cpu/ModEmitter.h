@@ -22,8 +22,7 @@ public:
 
   // Call at the start of every function: the call's arguments, a small buffer of two
   // vectors, batch and head (i64).
-  void enterFunction(mlir::Value args, mlir::Value gatherBuffer, mlir::Value batch,
-                     mlir::Value head);
+  void enterFunction(mlir::Value args, mlir::Value gatherBuffer, mlir::Value batch, mlir::Value head);
 
   // The scale that scores are multiplied with, a scalar f32: times log2(e) where no
   // score_mod needs the natural unit.
@@ -56,8 +55,7 @@ private:
 
   static int64_t yieldCount(mlir::Block *stage);
   // Emits what the wanted results of `stage` depend on.
-  llvm::SmallVector<Value> emit(mlir::Block *stage, llvm::ArrayRef<Value> arguments,
-                                llvm::ArrayRef<unsigned> wanted);
+  llvm::SmallVector<Value> emit(mlir::Block *stage, llvm::ArrayRef<Value> arguments, llvm::ArrayRef<unsigned> wanted);
   Value emitOp(mlir::Operation *op, llvm::ArrayRef<Value> operands);
   Value emitLoad(LoadOp op, llvm::ArrayRef<Value> indices);
   Value loadElement(Value pointer, DType dtype, bool isFloat);

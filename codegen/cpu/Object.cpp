@@ -1,6 +1,7 @@
 // LLVM's part: one target for each instruction family, no fast-math, an object.
 #include "codegen/cpu/Lowering.h"
 
+#include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -9,7 +10,6 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
-#include "mlir/Target/LLVMIR/Export.h"
 
 using namespace mlir;
 
@@ -65,9 +65,9 @@ static llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine(const Ta
   llvm::TargetOptions options;
   // A product and a sum fuse only where the kernel says fma.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, name.cpu, name.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, name.cpu, name.features, options,
+                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                           llvm::CodeGenOptLevel::Default));
 }
 
 static void optimize(llvm::Module &code, llvm::TargetMachine &machine) {
@@ -84,13 +84,11 @@ static void optimize(llvm::Module &code, llvm::TargetMachine &machine) {
   // The kernel is emitted in its final shape; what is left is address arithmetic and what
   // can leave a loop. -O3 takes 150 ms more and gains nothing measurable.
   llvm::ModulePassManager passes;
-  llvm::cantFail(builder.parsePassPipeline(
-      passes, "function(early-cse<memssa>,loop-mssa(licm))"));
+  llvm::cantFail(builder.parsePassPipeline(passes, "function(early-cse<memssa>,loop-mssa(licm))"));
   passes.run(code, modules);
 }
 
-llvm::Expected<llvm::SmallVector<char, 0>> emitArtifact(ModuleOp module, Isa isa,
-                                                        Artifact artifact) {
+llvm::Expected<llvm::SmallVector<char, 0>> emitArtifact(ModuleOp module, Isa isa, Artifact artifact) {
   const TargetName name = targetName(isa);
   auto machine = makeMachine(name);
   if (!machine)
@@ -118,8 +116,7 @@ llvm::Expected<llvm::SmallVector<char, 0>> emitArtifact(ModuleOp module, Isa isa
     return bytes;
   }
   llvm::legacy::PassManager passes;
-  auto kind = artifact == Artifact::Object ? llvm::CodeGenFileType::ObjectFile
-                                           : llvm::CodeGenFileType::AssemblyFile;
+  auto kind = artifact == Artifact::Object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, kind))
     return llvm::createStringError("the target cannot emit this file type");
   passes.run(*code);

@@ -19,11 +19,9 @@ static Products productsFor(const KernelConfig &config) {
   }
 }
 
-TileKernel::TileKernel(const KernelConfig &config, const Schedule &schedule, StagedOp staged,
-                       ModuleOp module)
-    : config(config), schedule(schedule), staged(staged), module(module),
-      k(module.getContext(), schedule.lanes), mods(k, config, staged),
-      products(productsFor(config)), layout(layOut()) {}
+TileKernel::TileKernel(const KernelConfig &config, const Schedule &schedule, StagedOp staged, ModuleOp module)
+    : config(config), schedule(schedule), staged(staged), module(module), k(module.getContext(), schedule.lanes),
+      mods(k, config, staged), products(productsFor(config)), layout(layOut()) {}
 
 ScratchLayout TileKernel::layOut() const {
   ScratchLayout at = {};
@@ -75,8 +73,7 @@ void TileKernel::describe(const ScheduleInfo &info) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), std::size(figures));
   LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::External,
-                         ("attnc_info" + llvm::StringRef(schedule.suffix)).str(),
-                         builder.getI64TensorAttr(figures));
+                         ("attnc_info" + llvm::StringRef(schedule.suffix)).str(), builder.getI64TensorAttr(figures));
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,11 +92,9 @@ void TileKernel::openFunction(StringRef name, int pointers) {
 Value TileKernel::argument(int64_t byteOffset, Type type) { return k.load(type, args, byteOffset); }
 Value TileKernel::taskField(int64_t byteOffset, Type type) { return k.load(type, task, byteOffset); }
 
-Value TileKernel::headBase(int64_t pointerOffset, int64_t stridesOffset, Value head,
-                           int64_t elementSize) {
+Value TileKernel::headBase(int64_t pointerOffset, int64_t stridesOffset, Value head, int64_t elementSize) {
   Value batch = taskField(offsetof(KernelTask, batchIndex), k.i64);
-  Value elements = k.add(k.mul(batch, argument(stridesOffset, k.i64)),
-                         k.mul(head, argument(stridesOffset + 8, k.i64)));
+  Value elements = k.add(k.mul(batch, argument(stridesOffset, k.i64)), k.mul(head, argument(stridesOffset + 8, k.i64)));
   return k.offset(argument(pointerOffset, k.ptr), k.mul(elements, elementSize));
 }
 
@@ -126,9 +121,8 @@ void TileKernel::emitSplit() {
     k.storeLanes(k.splatF32(-std::numeric_limits<float>::infinity()), at);
     k.storeLanes(k.splatF32(0), at, rowBytes());
   });
-  k.loop(0, int64_t(config.valueDim) * schedule.blockM, k.lanes, [&](Value lane) {
-    k.storeLanes(k.splatF32(0), k.offset(partial, k.mul(lane, 4)), 2 * rowBytes());
-  });
+  k.loop(0, int64_t(config.valueDim) * schedule.blockM, k.lanes,
+         [&](Value lane) { k.storeLanes(k.splatF32(0), k.offset(partial, k.mul(lane, 4)), 2 * rowBytes()); });
 
   Value runs = taskField(offsetof(KernelTask, runs), k.ptr);
   Value runCount = taskField(offsetof(KernelTask, runCount), k.i64);
@@ -136,8 +130,7 @@ void TileKernel::emitSplit() {
     Value run = k.offset(runs, k.mul(index, sizeof(TileRun)));
     Value first = k.toI64(k.load(k.i32, run, offsetof(TileRun, first)));
     Value count = k.toI64(k.load(k.i32, run, offsetof(TileRun, count)));
-    Value isPartial = k.cmpi(arith::CmpIPredicate::ne,
-                             k.load(k.i64, run, offsetof(TileRun, isPartial)), k.constI64(0));
+    Value isPartial = k.cmpi(arith::CmpIPredicate::ne, k.load(k.i64, run, offsetof(TileRun, isPartial)), k.constI64(0));
     k.loop(first, k.add(first, count), 1, [&](Value tile) { emitTile(tile, isPartial); });
   });
   k.finishFunction();
@@ -160,8 +153,7 @@ void TileKernel::emitTile(Value tile, Value isPartial) {
   // (0 * NaN is NaN), so tiles that hold one take a loop that skips zero weights.
   Tile values = valueTile(firstKey, keyCount);
   k.ifElse(
-      hasNonFinite(values, keyCount),
-      [&] { emitGuardedOutput(values.base, values.strideBytes, keyCount); },
+      hasNonFinite(values, keyCount), [&] { emitGuardedOutput(values.base, values.strideBytes, keyCount); },
       [&] { emitOutput(values.base, values.strideBytes, keyCount); });
 }
 

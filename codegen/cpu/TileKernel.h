@@ -41,8 +41,7 @@ struct ScratchLayout {
 
 class TileKernel {
 public:
-  TileKernel(const KernelConfig &config, const Schedule &schedule, StagedOp staged,
-             mlir::ModuleOp module);
+  TileKernel(const KernelConfig &config, const Schedule &schedule, StagedOp staged, mlir::ModuleOp module);
   ScheduleInfo emit();
 
 private:

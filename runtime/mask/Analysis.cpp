@@ -197,9 +197,8 @@ MaskAnalysis::Abstract MaskAnalysis::evaluate(ValueId id, const Rectangle &recta
   case Node::Table: {
     if (!node.table)
       return {};
-    const ValueRange range = node.isRow
-                                 ? node.table->range(rectangle.firstQuery - offset, rectangle.lastQuery - offset)
-                                 : node.table->range(rectangle.firstKey, rectangle.lastKey);
+    const ValueRange range = node.isRow ? node.table->range(rectangle.firstQuery - offset, rectangle.lastQuery - offset)
+                                        : node.table->range(rectangle.firstKey, rectangle.lastKey);
     return {true, range.low, range.high, true, static_cast<uint8_t>(node.isRow ? 1 : 2)};
   }
   case Node::Difference: {

@@ -115,8 +115,7 @@ std::vector<ValueId> headValues(const Function &mask) {
   const std::vector<Dependence> depends = dependences(mask);
   std::vector<ValueId> values;
   auto take = [&](ValueId id) {
-    if (depends[id].onHead && depends[id].isUniform() &&
-        std::find(values.begin(), values.end(), id) == values.end())
+    if (depends[id].onHead && depends[id].isUniform() && std::find(values.begin(), values.end(), id) == values.end())
       values.push_back(id);
   };
   std::vector<bool> live(mask.body.size(), false);

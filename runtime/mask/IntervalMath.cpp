@@ -58,9 +58,7 @@ static Abstract equal(const Abstract &a, const Abstract &b) {
   return truth(true, true, areIndependent(a, b) && endsMeet, axesOf(a, b));
 }
 
-static Abstract negated(Abstract a) {
-  return truth(a.high == 1, a.low == 0, a.isAttained, a.axes);
-}
+static Abstract negated(Abstract a) { return truth(a.high == 1, a.low == 0, a.isAttained, a.axes); }
 
 static Abstract compareIntervals(IntPredicate predicate, const Abstract &a, const Abstract &b) {
   if (!a.isKnown || !b.isKnown)

@@ -12,7 +12,6 @@ namespace attnc {
 // a NaN.
 std::optional<int64_t> orderedValue(ScalarType type, uint32_t bits);
 
-MaskAnalysis::Abstract evaluateInterval(const Instruction &instruction,
-                                        const MaskAnalysis::Abstract *operands);
+MaskAnalysis::Abstract evaluateInterval(const Instruction &instruction, const MaskAnalysis::Abstract *operands);
 
 } // namespace attnc

@@ -8,8 +8,7 @@
 
 namespace attnc {
 
-Result<std::unique_ptr<ScalarInputs>> ScalarInputs::bind(const Program &program,
-                                                         const Problem &problem,
+Result<std::unique_ptr<ScalarInputs>> ScalarInputs::bind(const Program &program, const Problem &problem,
                                                          const Bindings &bindings) {
   std::unique_ptr<ScalarInputs> inputs(new ScalarInputs);
   // Any dtype that fits the declaration will do here: nothing is compiled for it.
@@ -50,8 +49,7 @@ uint32_t ScalarInputs::load(uint32_t capture, const uint32_t *indices, size_t ra
   case DType::BF16:
     return std::bit_cast<uint32_t>(fromBFloat16(read(uint16_t())));
   case DType::I64:
-    return static_cast<uint32_t>(static_cast<int32_t>(
-        std::clamp<int64_t>(read(int64_t()), INT32_MIN, INT32_MAX)));
+    return static_cast<uint32_t>(static_cast<int32_t>(std::clamp<int64_t>(read(int64_t()), INT32_MIN, INT32_MAX)));
   case DType::Bool:
     return read(uint8_t()) != 0;
   }

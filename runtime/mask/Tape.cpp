@@ -2,8 +2,7 @@
 
 namespace attnc {
 
-Tape::Tape(const Function &function, const ScalarInputs &inputs,
-           const std::vector<ValueId> &results)
+Tape::Tape(const Function &function, const ScalarInputs &inputs, const std::vector<ValueId> &results)
     : function(function), inputs(inputs), rows(function.body.size()) {
   std::vector<bool> live(function.body.size(), false);
   for (ValueId result : results)
@@ -66,9 +65,8 @@ void Tape::evaluate(ValueId id, const Points &points) {
   for (size_t point = 0; point < row.size(); ++point) {
     for (size_t i = 0; i < rank; ++i)
       operands[i] = value(instruction.operands[i], point);
-    row[point] = instruction.op == Opcode::Load
-                     ? inputs.load(instruction.immediate, operands, rank)
-                     : *evaluateBits(instruction, operands);
+    row[point] = instruction.op == Opcode::Load ? inputs.load(instruction.immediate, operands, rank)
+                                                : *evaluateBits(instruction, operands);
   }
 }
 

@@ -42,8 +42,7 @@ Interpreter::Value Interpreter::evaluate(const Instruction &instruction, const P
     return fromBits(inputs.load(instruction.immediate, indices, instruction.operands.size()));
   }
   case Opcode::CmpF:
-    return {0, compareFloats(static_cast<FloatPredicate>(instruction.predicate), operand(0).number,
-                             operand(1).number)};
+    return {0, compareFloats(static_cast<FloatPredicate>(instruction.predicate), operand(0).number, operand(1).number)};
   case Opcode::Select:
     return operand(0).bits ? operand(1) : operand(2);
   case Opcode::IntToFloat:

@@ -164,7 +164,8 @@ private:
     case 4:
       return build->create(Opcode::MaxF, {below(), below()});
     case 5:
-      return build->create(Opcode::Exp, {build->create(Opcode::Clamp, {below(), build->constFloat(-5), build->constFloat(2)})});
+      return build->create(Opcode::Exp,
+                           {build->create(Opcode::Clamp, {below(), build->constFloat(-5), build->constFloat(2)})});
     case 6:
       return build->create(Opcode::Sqrt, {build->create(Opcode::AbsF, {below()})});
     case 7:

@@ -48,15 +48,19 @@ static void bench(BenchOptions &options, const GlobalOptions &global) {
   const DType dtype = parseDtype(options.dtype);
   const int64_t keys = options.keys ? options.keys : options.size;
   const int64_t kvHeads = options.kvHeads ? options.kvHeads : options.heads;
-  const Problem problem{.batch = options.batch, .heads = options.heads, .kvHeads = kvHeads,
-                        .queryLength = options.size, .kvLength = keys, .headDim = options.headDim,
+  const Problem problem{.batch = options.batch,
+                        .heads = options.heads,
+                        .kvHeads = kvHeads,
+                        .queryLength = options.size,
+                        .kvLength = keys,
+                        .headDim = options.headDim,
                         .valueDim = options.headDim};
   Bindings bindings = options.bindings.load();
   std::vector<OwnedTensor> memory;
   memory.reserve(16);
   const auto filled = fillMissingCaptures(variant, problem, bindings, memory);
-  CompileOptions compile{.dtype = dtype, .headDim = options.headDim, .valueDim = options.headDim,
-                         .target = options.target};
+  CompileOptions compile{
+      .dtype = dtype, .headDim = options.headDim, .valueDim = options.headDim, .target = options.target};
   for (const NamedTensor &capture : bindings.captures)
     compile.captureDtypes.emplace_back(capture.name, capture.view.dtype);
 
@@ -79,8 +83,15 @@ static void bench(BenchOptions &options, const GlobalOptions &global) {
   start = now();
   const BlockMask mask = take(BlockMask::create(kernel.variant(), problem, bindings));
   const double maskMs = now() - start;
-  const RunArguments arguments{.query = query.view, .key = key.view, .value = value.view, .output = output.view,
-                               .lse = {}, .bindings = bindings, .scale = {}, .queryOffset = 0, .blockMask = &mask};
+  const RunArguments arguments{.query = query.view,
+                               .key = key.view,
+                               .value = value.view,
+                               .output = output.view,
+                               .lse = {},
+                               .bindings = bindings,
+                               .scale = {},
+                               .queryOffset = 0,
+                               .blockMask = &mask};
   std::vector<double> times;
   RunStats stats;
   for (int round = 0; round <= options.rounds; ++round) {
@@ -95,17 +106,19 @@ static void bench(BenchOptions &options, const GlobalOptions &global) {
   const double best = times.front(), median = times[times.size() / 2];
   const double gflops = 4.0 * static_cast<double>(stats.tilesVisited) * 64 * 64 * static_cast<double>(d) / (best * 1e6);
   if (options.asJson) {
-    fmt::print("{{\"variant\": \"{}\", \"target\": \"{}\", \"dtype\": \"{}\", \"batch\": {}, \"heads\": {}, \"queries\": "
-               "{}, \"keys\": {}, \"head_dim\": {}, \"compile_ms\": {:.3f}, \"hit_ms\": {:.4f}, \"mask_ms\": {:.4f}, "
-               "\"best_ms\": {:.4f}, \"median_ms\": {:.4f}, \"gflops\": {:.2f}, \"tiles\": {}, \"tiles_visited\": {}}}\n",
-               variant.name(), kernel.info().target, options.dtype, options.batch, options.heads, options.size, keys,
-               d, coldMs, hitMs, maskMs, best, median, gflops, stats.tilesTotal, stats.tilesVisited);
+    fmt::print(
+        "{{\"variant\": \"{}\", \"target\": \"{}\", \"dtype\": \"{}\", \"batch\": {}, \"heads\": {}, \"queries\": "
+        "{}, \"keys\": {}, \"head_dim\": {}, \"compile_ms\": {:.3f}, \"hit_ms\": {:.4f}, \"mask_ms\": {:.4f}, "
+        "\"best_ms\": {:.4f}, \"median_ms\": {:.4f}, \"gflops\": {:.2f}, \"tiles\": {}, \"tiles_visited\": {}}}\n",
+        variant.name(), kernel.info().target, options.dtype, options.batch, options.heads, options.size, keys, d,
+        coldMs, hitMs, maskMs, best, median, gflops, stats.tilesTotal, stats.tilesVisited);
     return;
   }
   fmt::print("{} on {}: {} batch {}, heads {}/{}, {} x {}, head dim {}\n", variant.name(), kernel.info().target,
              options.dtype, options.batch, options.heads, kvHeads, options.size, keys, d);
   if (!filled.empty())
-    fmt::print("  made up captures: {} (floats small and random, integers 0, booleans true)\n", fmt::join(filled, ", "));
+    fmt::print("  made up captures: {} (floats small and random, integers 0, booleans true)\n",
+               fmt::join(filled, ", "));
   fmt::print("  compile {:.1f} ms, again from memory {:.3f} ms, block mask {:.3f} ms\n", coldMs, hitMs, maskMs);
   fmt::print("  run: best {:.3f} ms, median {:.3f} ms; {:.1f} GFLOP/s on {} of {} tiles\n", best, median, gflops,
              stats.tilesVisited, stats.tilesTotal);
@@ -123,7 +136,8 @@ void addBench(CLI::App &app, const GlobalOptions &global) {
   command->add_option("--keys", options->keys, "Key length; default: the query length")->check(CLI::PositiveNumber);
   command->add_option("--batch", options->batch, "Batches")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--heads", options->heads, "Query heads")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--kv-heads", options->kvHeads, "Key heads; default: the query heads")->check(CLI::PositiveNumber);
+  command->add_option("--kv-heads", options->kvHeads, "Key heads; default: the query heads")
+      ->check(CLI::PositiveNumber);
   command->add_option("--head-dim", options->headDim, "Of all tensors")->capture_default_str();
   command->add_option("--dtype", options->dtype, "f32, f16 or bf16")->capture_default_str();
   command->add_option("--target", options->target, "cpu, cpu:avx2, cpu:avx512, ...");

@@ -55,7 +55,8 @@ void addDump(CLI::App &app, const GlobalOptions &global) {
   command->add_option("--head-dim", options->compile.headDim, "Of query and key")->capture_default_str();
   command->add_option("--value-dim", options->compile.valueDim, "Of value and output")->capture_default_str();
   command->add_option("--split-size", options->compile.splitSize, "Keys of a split")->capture_default_str();
-  command->add_option("--target", options->compile.target, "cpu, cpu:sse, cpu:avx2, cpu:avx512, cpu:avx512_bf16, cpu:neon");
+  command->add_option("--target", options->compile.target,
+                      "cpu, cpu:sse, cpu:avx2, cpu:avx512, cpu:avx512_bf16, cpu:neon");
   command->add_option("-o,--output", options->output, "File to write; default: standard output");
   command->callback([options, &global] { dump(*options, global); });
 }

@@ -22,8 +22,7 @@ static int runTool(int argc, char **argv) {
   app.fallthrough();
   app.set_version_flag("--version", "attnc " ATTNC_VERSION);
   GlobalOptions global;
-  app.add_option("--cache-dir", global.cacheDir, "Kernel cache; 'none' keeps kernels in memory only")
-      ->type_name("DIR");
+  app.add_option("--cache-dir", global.cacheDir, "Kernel cache; 'none' keeps kernels in memory only")->type_name("DIR");
   app.add_flag("--forbid-jit", global.forbidJit, "Fail instead of compiling what is not cached");
   app.add_option("--threads", global.threads, "Worker threads; default: one a processor")->check(CLI::Range(1, 1024));
   app.add_flag("-v,--verbose", global.isVerbose, "Tell on stderr when something is compiled");

@@ -47,8 +47,14 @@ static void writePicture(const MaskImage &image, const std::string &path, const 
 static void drawMaskOf(MaskOptions &options, const GlobalOptions &) {
   const Variant variant = loadVariant(options.variant);
   const auto [queries, keys] = parseSize(options.size);
-  Problem problem{.batch = options.batch, .heads = options.heads, .kvHeads = options.heads, .queryLength = queries,
-                  .kvLength = keys, .headDim = 64, .valueDim = 64, .queryOffset = options.queryOffset};
+  Problem problem{.batch = options.batch,
+                  .heads = options.heads,
+                  .kvHeads = options.heads,
+                  .queryLength = queries,
+                  .kvLength = keys,
+                  .headDim = 64,
+                  .valueDim = 64,
+                  .queryOffset = options.queryOffset};
   if (options.batchIndex >= options.batch || options.headIndex >= options.heads)
     failInput(fmt::format("batch {} and head {} are not among {} batches and {} heads", options.batchIndex,
                           options.headIndex, options.batch, options.heads));
@@ -62,7 +68,8 @@ static void drawMaskOf(MaskOptions &options, const GlobalOptions &) {
   if (onTerminal)
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
   const int64_t width = window.ws_col ? window.ws_col : 80;
-  const MaskImage small = drawMask(mask, options.batchIndex, options.headIndex, 2 * std::min<int64_t>(width, 64), width);
+  const MaskImage small =
+      drawMask(mask, options.batchIndex, options.headIndex, 2 * std::min<int64_t>(width, 64), width);
   fmt::print("{}", toTerminal(small, onTerminal));
   const BlockMask::Counts one = mask.counts(options.batchIndex, options.headIndex), all = mask.counts();
   fmt::print("{}: {} queries x {} keys, blocks of {}\n", variant.name(), queries, keys, options.block);
@@ -89,7 +96,9 @@ void addMask(CLI::App &app, const GlobalOptions &global) {
   command->add_option("--heads", options->heads, "Heads")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--batch-index", options->batchIndex, "Batch to draw")->check(CLI::NonNegativeNumber);
   command->add_option("--head", options->headIndex, "Head to draw")->check(CLI::NonNegativeNumber);
-  command->add_option("--block", options->block, "Rows and keys of a block")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--block", options->block, "Rows and keys of a block")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_option("--query-offset", options->queryOffset, "q_idx of the first row")->check(CLI::NonNegativeNumber);
   options->bindings.addTo(*command);
   command->add_option("-o,--output", options->output, "Picture to write: .png or .svg");

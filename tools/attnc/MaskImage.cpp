@@ -28,9 +28,7 @@ MaskImage drawMask(const BlockMask &mask, int64_t batch, int64_t head, int64_t m
       }
   }
   for (int64_t cell = 0; cell < cellCount; ++cell)
-    image.cells.push_back(visited[cell] == 0              ? Cell::Empty
-                          : full[cell] == total[cell] ? Cell::Full
-                                                          : Cell::Partial);
+    image.cells.push_back(visited[cell] == 0 ? Cell::Empty : full[cell] == total[cell] ? Cell::Full : Cell::Partial);
   return image;
 }
 
@@ -44,7 +42,8 @@ std::string toTerminal(const MaskImage &image, bool hasColor) {
       const Cell top = image.at(row, column);
       const Cell bottom = row + 1 < image.rows ? image.at(row + 1, column) : Cell::Empty;
       if (hasColor)
-        text += fmt::format("\033[38;5;{}m\033[48;5;{}m▀", color[int(top)], row + 1 < image.rows ? color[int(bottom)] : 0);
+        text +=
+            fmt::format("\033[38;5;{}m\033[48;5;{}m▀", color[int(top)], row + 1 < image.rows ? color[int(bottom)] : 0);
       else
         text += plain[int(top)][int(bottom)];
     }

@@ -104,14 +104,17 @@ static void run(RunOptions &options, const GlobalOptions &global) {
   const OwnedTensor output = take(OwnedTensor::zeros(query.view.dtype, shape));
   const OwnedTensor lse = take(OwnedTensor::zeros(DType::F32, {shape[0], shape[1], shape[2]}));
 
-  RunArguments arguments{.query = query.view, .key = key.view, .value = value.view, .output = output.view,
-                         .lse = lse.view};
+  RunArguments arguments{
+      .query = query.view, .key = key.view, .value = value.view, .output = output.view, .lse = lse.view};
   arguments.bindings = options.bindings.load();
   arguments.queryOffset = options.queryOffset;
   if (options.hasScale)
     arguments.scale = static_cast<float>(options.scale);
-  CompileOptions compile{.dtype = query.view.dtype, .headDim = headDim, .valueDim = valueDim,
-                         .splitSize = options.splitSize, .target = options.target};
+  CompileOptions compile{.dtype = query.view.dtype,
+                         .headDim = headDim,
+                         .valueDim = valueDim,
+                         .splitSize = options.splitSize,
+                         .target = options.target};
   for (const NamedTensor &capture : arguments.bindings.captures)
     compile.captureDtypes.emplace_back(capture.name, capture.view.dtype);
 
@@ -138,8 +141,8 @@ static void run(RunOptions &options, const GlobalOptions &global) {
     check(writeNpy(options.lse, lse.view));
 
   const int64_t skipped = stats.tilesTotal - stats.tilesVisited;
-  const double gflops = 2.0 * static_cast<double>(stats.tilesVisited) * 64 * 64 * (headDim + valueDim) /
-                        (stats.milliseconds * 1e6);
+  const double gflops =
+      2.0 * static_cast<double>(stats.tilesVisited) * 64 * 64 * (headDim + valueDim) / (stats.milliseconds * 1e6);
   const bool isWithin = difference.largest <= tolerance(query.view.dtype);
   if (options.asJson) {
     fmt::print("{{\"variant\": \"{}\", \"shape\": [{}], \"dtype\": \"{}\", \"target\": \"{}\", \"compile_ms\": {:.3f}, "
@@ -159,8 +162,7 @@ static void run(RunOptions &options, const GlobalOptions &global) {
                stats.tilesVisited - stats.tilesPartial, stats.tilesPartial);
     if (options.compares)
       fmt::print("  against float64: largest error {:.3e}, relative {:.3e} ({} the tolerance {:.0e})\n",
-                 difference.largest, difference.relative, isWithin ? "within" : "BEYOND",
-                 tolerance(query.view.dtype));
+                 difference.largest, difference.relative, isWithin ? "within" : "BEYOND", tolerance(query.view.dtype));
   }
   if (options.compares && !isWithin)
     throw Failure{kDiffers, fmt::format("the output differs from the float64 reference by {:.3e}, beyond {:.0e}",

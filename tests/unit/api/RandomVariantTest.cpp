@@ -43,8 +43,13 @@ TEST_F(RandomVariants, AgreeWithTheReference) {
   std::printf("seed %u (--gtest_random_seed)\n", seed);
   for (unsigned i = 0; i < 60; ++i) {
     const Sizes sizes{.batch = 2, .heads = 2, .kvHeads = 2, .queries = 50, .keys = 90, .headDim = 16, .valueDim = 16};
-    const RandomOptions options{.batch = sizes.batch, .heads = sizes.heads, .queries = sizes.queries, .keys = sizes.keys,
-                                .hasMask = i % 3 != 0, .hasScore = i % 3 != 1, .depth = 2 + static_cast<int>(i % 3)};
+    const RandomOptions options{.batch = sizes.batch,
+                                .heads = sizes.heads,
+                                .queries = sizes.queries,
+                                .keys = sizes.keys,
+                                .hasMask = i % 3 != 0,
+                                .hasScore = i % 3 != 1,
+                                .depth = 2 + static_cast<int>(i % 3)};
     const RandomVariant made = randomVariant(seed * 104729 + i, options);
     const Variant variant = Variant::fromProgram(made.program);
     const Kernel kernel = compile(variant, compileOptions(DType::F32, sizes));
@@ -54,14 +59,16 @@ TEST_F(RandomVariants, AgreeWithTheReference) {
     visited.arguments.skipEmptyTiles = false;
     ASSERT_TRUE(kernel.run(visited.arguments).ok());
     EXPECT_EQ(std::memcmp(got.output.data(), visited.output.data(), got.output.size() * 4), 0)
-        << "skipping changed bits of variant " << i << "\n" << variant.ir();
+        << "skipping changed bits of variant " << i << "\n"
+        << variant.ir();
     for (size_t j = 0; j < got.output.size(); ++j) {
       const double difference = std::fabs(got.output[j] - expected.output[j]);
       // A float comparison or a rounding in the variant may fall on the other side in double.
       if (difference > 1e-3 || std::isnan(got.output[j]) != std::isnan(expected.output[j])) {
         EXPECT_FALSE(std::isnan(got.output[j])) << variant.ir();
         ADD_FAILURE() << "variant " << i << " element " << j << ": " << got.output[j] << " against "
-                      << expected.output[j] << "\n" << variant.ir();
+                      << expected.output[j] << "\n"
+                      << variant.ir();
         return;
       }
     }

@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "gtest/gtest.h"
 #include "runtime/ElfLoader.h"
+#include "gtest/gtest.h"
 
 namespace attnc::test {
 namespace {
@@ -43,8 +43,8 @@ std::vector<float> everyMagnitude(float low, float high) {
   }
   // Dense where the interesting part is.
   for (int i = 0; i <= 200000; ++i) {
-    const float value = static_cast<float>(std::max(-100.0f, low) +
-                                           (std::min(100.0f, high) - std::max(-100.0f, low)) * (i / 200000.0));
+    const float value =
+        static_cast<float>(std::max(-100.0f, low) + (std::min(100.0f, high) - std::max(-100.0f, low)) * (i / 200000.0));
     if (value >= low && value <= high)
       values.push_back(value);
   }
@@ -94,17 +94,16 @@ TEST_P(MathTest, StaysWithinItsBound) {
 }
 
 constexpr float kMax = std::numeric_limits<float>::max();
-INSTANTIATE_TEST_SUITE_P(
-    All, MathTest,
-    testing::Values(Bound{"exp", [](double x) { return std::exp(x); }, -kMax, kMax, 2},
-                    Bound{"exp2", [](double x) { return std::exp2(x); }, -kMax, kMax, 2},
-                    Bound{"log", [](double x) { return std::log(x); }, 0, kMax, 2},
-                    Bound{"log2", [](double x) { return std::log2(x); }, 0, kMax, 2},
-                    Bound{"tanh", [](double x) { return std::tanh(x); }, -kMax, kMax, 5},
-                    Bound{"erf", [](double x) { return std::erf(x); }, -kMax, kMax, 3},
-                    Bound{"sin", [](double x) { return std::sin(x); }, -1e6f, 1e6f, 1},
-                    Bound{"cos", [](double x) { return std::cos(x); }, -1e6f, 1e6f, 1}),
-    [](const testing::TestParamInfo<Bound> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, MathTest,
+                         testing::Values(Bound{"exp", [](double x) { return std::exp(x); }, -kMax, kMax, 2},
+                                         Bound{"exp2", [](double x) { return std::exp2(x); }, -kMax, kMax, 2},
+                                         Bound{"log", [](double x) { return std::log(x); }, 0, kMax, 2},
+                                         Bound{"log2", [](double x) { return std::log2(x); }, 0, kMax, 2},
+                                         Bound{"tanh", [](double x) { return std::tanh(x); }, -kMax, kMax, 5},
+                                         Bound{"erf", [](double x) { return std::erf(x); }, -kMax, kMax, 3},
+                                         Bound{"sin", [](double x) { return std::sin(x); }, -1e6f, 1e6f, 1},
+                                         Bound{"cos", [](double x) { return std::cos(x); }, -1e6f, 1e6f, 1}),
+                         [](const testing::TestParamInfo<Bound> &info) { return info.param.name; });
 
 TEST(MathSpecials, FollowTheLimits) {
   EXPECT_EQ(evaluate("exp", {-kInf, 0.0f, kInf}), (std::vector<float>{0, 1, kInf}));
@@ -114,7 +113,8 @@ TEST(MathSpecials, FollowTheLimits) {
   EXPECT_EQ(evaluate("log2", {0.0f, 1.0f, 1024.0f, kInf}), (std::vector<float>{-kInf, 0, 10, kInf}));
   EXPECT_EQ(evaluate("tanh", {-kInf, 0.0f, kInf}), (std::vector<float>{-1, 0, 1}));
   EXPECT_EQ(evaluate("erf", {-kInf, 0.0f, kInf}), (std::vector<float>{-1, 0, 1}));
-  for (const char *name : {"exp", "exp2", "log", "log2", "tanh", "erf", "sin", "cos", "softmax_exp2_5", "softmax_exp2_3"})
+  for (const char *name :
+       {"exp", "exp2", "log", "log2", "tanh", "erf", "sin", "cos", "softmax_exp2_5", "softmax_exp2_3"})
     // Payloads too: the softmax relies on a NaN staying one.
     for (uint32_t bits : {0x7FC00000u, 0xFFC00000u, 0x7FFFFFFFu, 0x7FC00001u})
       EXPECT_TRUE(std::isnan(evaluate(name, {std::bit_cast<float>(bits)})[0])) << name << " " << std::hex << bits;
@@ -143,8 +143,8 @@ TEST(MathSpecials, SoftmaxExponentialIsAccurate) {
 
 // pow follows C's special cases.
 TEST(MathSpecials, PowerFollowsC) {
-  const std::vector<float> values = {0.0f, -0.0f, 0.5f, -0.5f, 1.0f, -1.0f, 1.5f,  -1.5f, 2.0f,  -2.0f,  3.0f,
-                                     -3.0f, 7.25f, 1e-30f, 1e30f, -1e30f, kInf, -kInf, kNan, 16777216.0f, 1e-40f};
+  const std::vector<float> values = {0.0f,  -0.0f, 0.5f,   -0.5f, 1.0f,   -1.0f, 1.5f,  -1.5f, 2.0f,        -2.0f, 3.0f,
+                                     -3.0f, 7.25f, 1e-30f, 1e30f, -1e30f, kInf,  -kInf, kNan,  16777216.0f, 1e-40f};
   std::vector<float> x, y;
   for (float a : values)
     for (float b : values) {

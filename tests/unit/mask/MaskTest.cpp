@@ -6,10 +6,10 @@
 #include <random>
 
 #include "attnc/attnc.h"
-#include "gtest/gtest.h"
 #include "runtime/mask/ScalarInputs.h"
 #include "runtime/mask/Tape.h"
 #include "tests/support/RandomVariant.h"
+#include "gtest/gtest.h"
 
 namespace attnc::test {
 namespace {
@@ -38,9 +38,7 @@ std::vector<Tile> denseTiles(const Function &mask, const ScalarInputs &inputs, u
   std::vector<Tile> tiles;
   for (int64_t tile = 0; tile < rows * columns; ++tile) {
     const bool isShort = (tile % columns + 1) * blockN > problem.kvLength;
-    tiles.push_back(kept[tile] == 0                          ? Tile::Empty
-                    : kept[tile] == total[tile] && !isShort ? Tile::Full
-                                                            : Tile::Partial);
+    tiles.push_back(kept[tile] == 0 ? Tile::Empty : kept[tile] == total[tile] && !isShort ? Tile::Full : Tile::Partial);
   }
   return tiles;
 }
@@ -128,8 +126,13 @@ TEST(BlockMask, StandardLibraryIsExactOnEveryTile) {
       continue;
     ++masks;
     for (auto [queries, keys] : {std::pair(256, 256), std::pair(333, 333), std::pair(100, 517)}) {
-      const Problem problem{.batch = 2, .heads = 2, .kvHeads = 2, .queryLength = queries, .kvLength = keys,
-                            .headDim = 64, .valueDim = 64};
+      const Problem problem{.batch = 2,
+                            .heads = 2,
+                            .kvHeads = 2,
+                            .queryLength = queries,
+                            .kvLength = keys,
+                            .headDim = 64,
+                            .valueDim = 64};
       const StdInputs inputs(variant->program(), problem, 3);
       for (int block : {64, 16})
         expectExact(*variant, problem, inputs.bindings, block, block, name);
@@ -153,11 +156,19 @@ TEST(BlockMask, RandomMasksAreExactOnEveryTile) {
   const unsigned seed = static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed());
   std::printf("seed %u (--gtest_random_seed)\n", seed);
   for (unsigned i = 0; i < 1500; ++i) {
-    RandomOptions options{.batch = 2, .heads = 2, .queries = 40 + 13 * (i % 5), .keys = 45 + 17 * (i % 4),
+    RandomOptions options{.batch = 2,
+                          .heads = 2,
+                          .queries = 40 + 13 * (i % 5),
+                          .keys = 45 + 17 * (i % 4),
                           .depth = 2 + static_cast<int>(i % 4)};
     const RandomVariant made = randomVariant(seed * 7919 + i, options);
-    const Problem problem{.batch = options.batch, .heads = options.heads, .kvHeads = options.heads,
-                          .queryLength = options.queries, .kvLength = options.keys, .headDim = 8, .valueDim = 8};
+    const Problem problem{.batch = options.batch,
+                          .heads = options.heads,
+                          .kvHeads = options.heads,
+                          .queryLength = options.queries,
+                          .kvLength = options.keys,
+                          .headDim = 8,
+                          .valueDim = 8};
     expectExact(Variant::fromProgram(made.program), problem, made.bindings, 16, 16, "random " + std::to_string(i));
     if (HasFatalFailure())
       return;
@@ -166,8 +177,9 @@ TEST(BlockMask, RandomMasksAreExactOnEveryTile) {
 
 // Positions near the end of the 32-bit range: sums wrap, and no interval may pretend otherwise.
 TEST(BlockMask, WrappingArithmeticIsExact) {
-  for (const char *body : {"q_idx + 2147483600 > kv_idx", "(q_idx * 65536) * 65536 >= kv_idx", "-q_idx - 2147483600 < kv_idx",
-                           "abs(q_idx - 2147483647 - kv_idx) > 5", "(kv_idx << 28) > q_idx", "(q_idx + 2147483640) // 7 < kv_idx"}) {
+  for (const char *body :
+       {"q_idx + 2147483600 > kv_idx", "(q_idx * 65536) * 65536 >= kv_idx", "-q_idx - 2147483600 < kv_idx",
+        "abs(q_idx - 2147483647 - kv_idx) > 5", "(kv_idx << 28) > q_idx", "(q_idx + 2147483640) // 7 < kv_idx"}) {
     auto variant = Variant::parse("variant v { mask_mod = " + std::string(body) + "; }", "wrap.attn");
     ASSERT_TRUE(variant.ok()) << variant.error().message;
     const Problem problem{.queryLength = 120, .kvLength = 130, .headDim = 8, .valueDim = 8};
@@ -180,7 +192,8 @@ TEST(BlockMask, HeadsWithEqualValuesShareASlice) {
                                 "heads.attn");
   ASSERT_TRUE(variant.ok()) << variant.error().message;
   const int32_t widths[] = {8, 32, 8, 32, 8};
-  const Problem problem{.batch = 3, .heads = 5, .kvHeads = 5, .queryLength = 256, .kvLength = 256, .headDim = 8, .valueDim = 8};
+  const Problem problem{
+      .batch = 3, .heads = 5, .kvHeads = 5, .queryLength = 256, .kvLength = 256, .headDim = 8, .valueDim = 8};
   const Bindings bindings{.captures = {{"w", TensorView::contiguous(widths, DType::I32, {5})}}};
   auto mask = BlockMask::create(*variant, problem, bindings);
   ASSERT_TRUE(mask.ok()) << mask.error().message;
@@ -212,7 +225,8 @@ TEST(BlockMask, BadInputIsAnErrorThatNamesIt) {
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.error().message.find("prefix_len"), std::string::npos) << missing.error().message;
   const int32_t lengths[] = {1, 2, 3};
-  auto wrong = BlockMask::create(*variant, problem, {.captures = {{"prefix_len", TensorView::contiguous(lengths, DType::I32, {3})}}});
+  auto wrong = BlockMask::create(*variant, problem,
+                                 {.captures = {{"prefix_len", TensorView::contiguous(lengths, DType::I32, {3})}}});
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.error().message.find("B = 2"), std::string::npos) << wrong.error().message;
   auto blocks = BlockMask::create(*variant, problem, {}, 0, 64);

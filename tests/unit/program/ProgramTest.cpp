@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
-#include "gtest/gtest.h"
 #include "tests/support/RandomVariant.h"
+#include "gtest/gtest.h"
 
 namespace attnc {
 namespace {
@@ -84,11 +84,14 @@ TEST(ProgramText, ReadsWhatMlirPrints) {
 
 TEST(ProgramText, WrongTextNamesTheLine) {
   const std::pair<const char *, const char *> cases[] = {
-      {"attn.variant @v {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n    %0 = arith.frob %b, %h : i32",
+      {"attn.variant @v {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n    %0 = arith.frob %b, %h "
+       ": i32",
        "line 3: unknown operation 'arith.frob'"},
-      {"attn.variant @v {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n    %0 = arith.addi %b, %x : i32",
+      {"attn.variant @v {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n    %0 = arith.addi %b, %x "
+       ": i32",
        "line 3: value %x is not defined"},
-      {"attn.variant @v {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n    attn.yield %b : i32\n  }",
+      {"attn.variant @v {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n    attn.yield %b : i32\n  "
+       "}",
        "expected a result of type i1"},
       {"attn.variant @v {\n  attn.frob\n}", "line 2: unknown declaration 'attn.frob'"},
       {"", "expected 'attn.variant'"}};
@@ -132,8 +135,14 @@ uint32_t evaluate(Opcode op, std::vector<uint32_t> operands, ScalarType type = S
 TEST(Evaluate, IntegerRules) {
   auto u = [](int64_t value) { return static_cast<uint32_t>(value); };
   constexpr int64_t least = std::numeric_limits<int32_t>::min();
-  for (auto [a, b, quotient, rest] : {std::array<int64_t, 4>{7, 2, 3, 1}, {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1},
-                                      {5, 0, 0, 0}, {least, -1, least, 0}, {least, 1, least, 0}, {0, -3, 0, 0}}) {
+  for (auto [a, b, quotient, rest] : {std::array<int64_t, 4>{7, 2, 3, 1},
+                                      {-7, 2, -4, 1},
+                                      {7, -2, -4, -1},
+                                      {-7, -2, 3, -1},
+                                      {5, 0, 0, 0},
+                                      {least, -1, least, 0},
+                                      {least, 1, least, 0},
+                                      {0, -3, 0, 0}}) {
     EXPECT_EQ(evaluate(Opcode::FloorDiv, {u(a), u(b)}), u(quotient)) << a << " // " << b;
     EXPECT_EQ(evaluate(Opcode::FloorMod, {u(a), u(b)}), u(rest)) << a << " % " << b;
   }
