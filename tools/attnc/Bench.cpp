@@ -130,7 +130,7 @@ void addBench(CLI::App &app, const GlobalOptions &global) {
                   "Examples:\n"
                   "  attnc bench std:causal --size 4096 --head-dim 128 --dtype bf16\n"
                   "  attnc bench std:alibi --size 2048 --threads 1 --json");
-  auto *options = new BenchOptions;
+  auto options = std::make_shared<BenchOptions>();
   command->add_option("VARIANT", options->variant, "FILE.attn, FILE.attn:NAME or std:NAME")->required();
   command->add_option("--size", options->size, "Query length")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--keys", options->keys, "Key length; default: the query length")->check(CLI::PositiveNumber);

@@ -8,7 +8,7 @@ namespace attnc::cli {
 void addCheck(CLI::App &app, const GlobalOptions &) {
   CLI::App *check = app.add_subcommand("check", "Check .attn files and tell every error");
   check->footer("Example:\n  attnc check my.attn other.attn");
-  auto *files = new std::vector<std::string>; // lives as long as the process
+  auto files = std::make_shared<std::vector<std::string>>();
   check->add_option("FILE", *files, "Files to check")->required();
   check->callback([files] {
     bool isFine = true;
@@ -27,7 +27,7 @@ void addCheck(CLI::App &app, const GlobalOptions &) {
 
   CLI::App *list = app.add_subcommand("list", "List the variants of a file; without one, of the standard library");
   list->footer("Examples:\n  attnc list\n  attnc list my.attn");
-  auto *path = new std::string("std");
+  auto path = std::make_shared<std::string>("std");
   list->add_option("FILE", *path, "An .attn file")->capture_default_str();
   list->callback([path] {
     for (const std::string &name : take(Variant::list(*path)))

@@ -41,7 +41,7 @@ static void printFish(const CLI::App &app) {
 void addCompletion(CLI::App &app, const GlobalOptions &) {
   CLI::App *command = app.add_subcommand("completion", "Print a completion script for a shell");
   command->footer("Examples:\n  source <(attnc completion bash)\n  attnc completion fish | source");
-  auto *shell = new std::string;
+  auto shell = std::make_shared<std::string>();
   command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   command->callback([&app, shell] {
     if (*shell == "fish")

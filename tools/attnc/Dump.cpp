@@ -46,7 +46,7 @@ void addDump(CLI::App &app, const GlobalOptions &global) {
                   "  attnc dump std:alibi\n"
                   "  attnc dump my.attn:mine --emit=asm --dtype=bf16 --head-dim=128 --target=cpu:avx2\n"
                   "  attnc dump std:causal --emit=object --target=cpu:neon -o causal.o");
-  auto *options = new DumpOptions;
+  auto options = std::make_shared<DumpOptions>();
   command->add_option("VARIANT", options->variant, "FILE.attn, FILE.attn:NAME or std:NAME")->required();
   command->add_option("--emit", options->stage, "The stage")
       ->check(CLI::IsMember({"source", "attn", "staged", "vector", "llvm", "asm", "object"}))

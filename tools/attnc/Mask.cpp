@@ -89,7 +89,7 @@ void addMask(CLI::App &app, const GlobalOptions &global) {
                   "Examples:\n"
                   "  attnc mask std:causal --size 2048\n"
                   "  attnc mask std:document --size 4096 --capture doc=doc.npy -o mask.png");
-  auto *options = new MaskOptions;
+  auto options = std::make_shared<MaskOptions>();
   command->add_option("VARIANT", options->variant, "FILE.attn, FILE.attn:NAME or std:NAME")->required();
   command->add_option("--size", options->size, "Lengths: Q or QxKV")->required();
   command->add_option("--batch", options->batch, "Batches")->check(CLI::PositiveNumber)->capture_default_str();

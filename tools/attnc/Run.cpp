@@ -177,7 +177,7 @@ void addRun(CLI::App &app, const GlobalOptions &global) {
                   "  attnc run std:causal --query q.npy --key k.npy --value v.npy --output o.npy\n"
                   "  attnc run my.attn:mine --query t.safetensors:q --key t.safetensors:k --value t.safetensors:v \\\n"
                   "      --capture slopes=slopes.npy --param window=256 --compare");
-  auto *options = new RunOptions;
+  auto options = std::make_shared<RunOptions>();
   command->add_option("VARIANT", options->variant, "FILE.attn, FILE.attn:NAME or std:NAME")->required();
   command->add_option("--query", options->query, "[B, H, Q, D]")->required();
   command->add_option("--key", options->key, "[B, Hkv, KV, D]")->required();
