@@ -1,5 +1,6 @@
 """Wrong input of every kind: the exit code, and a message that names the thing and a way out."""
 
+import os
 import subprocess
 
 import numpy as np
@@ -24,8 +25,16 @@ def test_usage(attnc):
     attnc(code=2)
     attnc("frobnicate", code=2)
     attnc("dump", "std:causal", "--emit=frob", code=2)
-    assert "--query" in attnc("run", "std:causal", code=2).stderr
+    message = attnc("run", "std:causal", code=2).stderr
+    assert message.startswith("attnc: error: ") and "--query" in message and "'attnc run --help'" in message
     assert attnc("--version").stdout.startswith("attnc ")
+
+
+def test_output_that_cannot_be_written(attnc):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([os.environ["ATTNC_BIN"], "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "cannot write" in done.stderr
+    assert "/dev/full" in attnc("dump", "std:causal", "--emit=source", "-o", "/dev/full", code=1).stderr
 
 
 def test_unknown_names(attnc, tensors):

@@ -44,6 +44,38 @@ def test_counts(attnc, name):
     assert f"all: {2 * full} full" in out
 
 
+def test_a_capture_may_stand_before_the_variant(attnc):
+    attnc.save("doc.npy", doc.astype(np.int32))
+    attnc("mask", "--capture", "doc=doc.npy", "std:document_sorted", "--size", KV)
+
+
+def test_drawing_does_not_walk_tiles(attnc):
+    # 10^11 tiles: a walk over them would not end today.
+    out = attnc("mask", "std:causal", "--size", 20_000_000).stdout
+    blocks = 20_000_000 // BLOCK
+    assert f"all: {blocks * (blocks - 1) // 2} full, {blocks} partial" in out
+
+
+@pytest.mark.parametrize("blocks", [(200, 170), (129, 81), (31, 400)])
+def test_cells_of_many_tiles(attnc, blocks):
+    # A cell of the terminal's picture is full or empty only if all of its tiles are.
+    attnc.save("doc.npy", (np.arange(blocks[1] * BLOCK) // (13 * BLOCK)).astype(np.int32))
+    out = attnc("mask", "std:document_sorted", "--size", f"{blocks[0] * BLOCK}x{blocks[1] * BLOCK}", "--capture", "doc=doc.npy")
+    index = [np.minimum(np.arange(n), blocks[1] - 1) // 13 for n in blocks]
+    tile = index[0][:, None] == index[1][None, :]  # all tiles are empty or full
+    rows, columns = min(blocks[0], 128), min(blocks[1], 80)
+    cell = [np.arange(n) * size // n for n, size in zip(blocks, (rows, columns))]
+    picture = out.stdout.split("\ndocument_sorted:")[0].split("\n")
+    for r in range(0, rows, 2):
+        for c in range(columns):
+            kinds = []
+            for row in (r, r + 1):
+                part = tile[np.ix_(cell[0] == row, cell[1] == c)]
+                kinds.append(2 if part.size and part.all() else int(part.any()))
+            expected = [" ▄▄", "▀▒▒", "▀▒█"][kinds[0]][kinds[1]]
+            assert picture[r // 2][c] == expected, (r, c)
+
+
 def test_png(attnc):
     attnc("mask", "std:causal", "--size", 1024, "-o", "m.png")
     data = (attnc.folder / "m.png").read_bytes()

@@ -59,12 +59,23 @@ def test_compare_json_and_cache(attnc, rng):
     assert again.stderr == ""  # quiet in a pipe
 
 
+def test_compare_fails_on_nan(attnc):
+    # Scores of row 0 overflow f32, not the reference's double; later rows are fine.
+    query = np.zeros((1, 1, 4, 8), np.float32)
+    query[0, 0, 0] = 1e38
+    attnc.save("q.npy", query), attnc.save("k.npy", np.full((1, 1, 4, 8), 1e38, np.float32))
+    attnc.save("v.npy", np.ones((1, 1, 4, 8), np.float32))
+    command = ["run", "std:full", "--query", "q.npy", "--key", "k.npy", "--value", "v.npy", "--compare"]
+    assert "beyond" in attnc(*command, code=4).stderr
+    assert json.loads(attnc(*command, "--json", code=4).stdout)["max_abs_error"] is None
+
+
 def test_safetensors(attnc, rng):
     from safetensors.numpy import save_file
 
-    tensors = {n: rng.standard_normal((1, 1, 20, 8)).astype(np.float32) for n in "qkv"}
+    tensors = {n: rng.standard_normal((1, 1, 20, 8)).astype(np.float32) for n in ("q", "layer/0:k", "v")}
     save_file(tensors, attnc.folder / "t.safetensors")
-    attnc("run", "std:causal", "--query", "t.safetensors:q", "--key", "t.safetensors:k", "--value", "t.safetensors:v",
+    attnc("run", "std:causal", "--query", "t.safetensors:q", "--key", "t.safetensors:layer/0:k", "--value", "t.safetensors:v",
           "--output", "o.npy")
     expected, _ = attention(*tensors.values(), np.tri(20, dtype=bool))
     np.testing.assert_allclose(attnc.load("o.npy"), expected, atol=1e-5)

@@ -24,7 +24,8 @@ void addCache(CLI::App &app, const GlobalOptions &global) {
     fmt::print("removed {} kernels\n", take(makeContext(global).clearCache()));
   });
   cache->add_subcommand("path", "Print the directory")->callback([&global] {
-    fmt::print("{}\n", makeContext(global).cacheDirectory());
+    const std::string directory = makeContext(global).cacheDirectory();
+    fmt::print("{}\n", directory.empty() ? "none" : directory);
   });
 }
 

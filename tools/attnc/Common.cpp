@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <random>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -29,8 +30,12 @@ Variant loadVariant(const std::string &spec) {
 }
 
 OwnedTensor loadTensor(const std::string &spec) {
-  auto [path, name] = splitSpec(spec);
-  const bool isSafetensors = path.ends_with(".safetensors");
+  // A tensor's name may hold any character, '/' and ':' too.
+  constexpr std::string_view extension = ".safetensors";
+  const size_t colon = spec.find(std::string(extension) + ":");
+  const std::string path = colon == std::string::npos ? spec : spec.substr(0, colon + extension.size());
+  const std::string name = colon == std::string::npos ? "" : spec.substr(colon + extension.size() + 1);
+  const bool isSafetensors = path.ends_with(extension);
   if (!isSafetensors && !path.ends_with(".npy"))
     failInput(fmt::format("'{}': expected a .npy file or FILE.safetensors:TENSOR", spec));
   OwnedTensor tensor = take(isSafetensors ? readSafetensors(path, name) : readNpy(path));
@@ -63,8 +68,11 @@ Context makeContext(const GlobalOptions &global) {
 
 void BindingOptions::addTo(CLI::App &app) {
   app.add_option("--capture", captures, "A captured tensor: NAME=FILE.npy or NAME=FILE.safetensors:TENSOR")
-      ->type_name("NAME=FILE");
-  app.add_option("--param", params, "A run-time scalar: NAME=NUMBER")->type_name("NAME=NUMBER");
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false); // else it would take a VARIANT that follows
+  app.add_option("--param", params, "A run-time scalar: NAME=NUMBER")
+      ->type_name("NAME=NUMBER")
+      ->allow_extra_args(false);
 }
 
 static std::pair<std::string, std::string> splitAssignment(const std::string &text, const char *option) {

@@ -1,11 +1,23 @@
 // attnc: compiles, shows and runs attention variants from the command line.
+#include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "tools/attnc/Common.h"
 
 using namespace attnc::cli;
+
+// Errors of usage look like all others, and name the help of the subcommand.
+static std::string usageMessage(const CLI::App *app, const CLI::Error &error) {
+  std::string command = "attnc";
+  for (const CLI::App *used = app; !used->get_subcommands().empty();) {
+    used = used->get_subcommands().front();
+    command += " " + used->get_name();
+  }
+  return fmt::format("attnc: error: {}\nattnc: '{} --help' shows what it takes\n", error.what(), command);
+}
 
 static int runTool(int argc, char **argv) {
   CLI::App app("attnc: the attention compiler\n\n"
@@ -20,6 +32,7 @@ static int runTool(int argc, char **argv) {
              "            4 --compare found a difference beyond the tolerance.");
   app.require_subcommand(1);
   app.fallthrough();
+  app.failure_message(usageMessage);
   app.set_version_flag("--version", "attnc " ATTNC_VERSION);
   GlobalOptions global;
   app.add_option("--cache-dir", global.cacheDir, "Kernel cache; 'none' keeps kernels in memory only")->type_name("DIR");
@@ -44,12 +57,19 @@ static int runTool(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   try {
-    return runTool(argc, argv);
+    const int exitCode = runTool(argc, argv);
+    // A full disk behind stdout shows only now.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      failInput("cannot write to standard output");
+    return exitCode;
   } catch (const Failure &failure) {
     progressDone();
     if (!failure.message.empty())
       fmt::print(stderr, "attnc: error: {}\n", failure.message);
     return failure.exitCode;
+  } catch (const std::system_error &error) { // from fmt::print
+    fmt::print(stderr, "attnc: error: cannot write the output: {}\n", error.code().message());
+    return kBadInput;
   } catch (const std::exception &error) {
     fmt::print(stderr, "attnc: internal error: {}\n", error.what());
     return kInternal;

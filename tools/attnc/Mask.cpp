@@ -34,8 +34,6 @@ static std::pair<int64_t, int64_t> parseSize(const std::string &text) {
 
 static void writePicture(const MaskImage &image, const std::string &path, const std::string &title) {
   const bool isSvg = path.ends_with(".svg");
-  if (!isSvg && !path.ends_with(".png"))
-    failInput(fmt::format("'{}': expected a name that ends in .png or .svg", path));
   const int pixels = static_cast<int>(std::max<int64_t>(1, 512 / std::max(image.rows, image.columns)));
   std::ofstream file(path, std::ios::binary);
   file << (isSvg ? toSvg(image, title) : toPng(image, pixels));
@@ -45,6 +43,9 @@ static void writePicture(const MaskImage &image, const std::string &path, const 
 }
 
 static void drawMaskOf(MaskOptions &options, const GlobalOptions &) {
+  const std::string &picture = options.output;
+  if (!picture.empty() && !picture.ends_with(".svg") && !picture.ends_with(".png"))
+    failInput(fmt::format("'{}': expected a name that ends in .png or .svg", picture));
   const Variant variant = loadVariant(options.variant);
   const auto [queries, keys] = parseSize(options.size);
   Problem problem{.batch = options.batch,

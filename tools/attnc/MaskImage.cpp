@@ -7,28 +7,43 @@
 
 namespace attnc::cli {
 
+// The first block of a cell, where `cells` share `blocks`; the next cell's ends this one.
+static int64_t firstBlock(int64_t cell, int64_t cells, int64_t blocks) { return (cell * blocks + cells - 1) / cells; }
+
+// Runs are cut at cells, never walked tile by tile: a mask may have billions of tiles.
 MaskImage drawMask(const BlockMask &mask, int64_t batch, int64_t head, int64_t maxRows, int64_t maxColumns) {
   const int64_t blockRows = mask.queryBlocks(), blockColumns = mask.kvBlocks();
   MaskImage image;
   image.rows = std::min(blockRows, maxRows);
   image.columns = std::min(blockColumns, maxColumns);
   const int64_t cellCount = image.rows * image.columns;
-  std::vector<int64_t> visited(cellCount), full(cellCount), total(cellCount);
-  auto cellOf = [&](int64_t row, int64_t column) {
-    return row * image.rows / blockRows * image.columns + column * image.columns / blockColumns;
-  };
+  std::vector<int64_t> visited(cellCount), full(cellCount);
+  std::vector<int64_t> bounds;
+  for (int64_t column = 0; column <= image.columns; ++column)
+    bounds.push_back(firstBlock(column, image.columns, blockColumns));
+
   for (int64_t row = 0; row < blockRows; ++row) {
-    for (int64_t column = 0; column < blockColumns; ++column)
-      ++total[cellOf(row, column)];
+    const int64_t cellRow = row * image.rows / blockRows * image.columns;
     const BlockMask::Runs runs = mask.runs(batch, head, row);
-    for (const BlockRun *run = runs.begin; run != runs.end; ++run)
-      for (int64_t column = run->first; column < run->first + run->count; ++column) {
-        ++visited[cellOf(row, column)];
-        full[cellOf(row, column)] += run->isFull;
+    for (const BlockRun *run = runs.begin; run != runs.end; ++run) {
+      const int64_t end = int64_t(run->first) + run->count;
+      for (int64_t column = run->first * image.columns / blockColumns; column < image.columns && bounds[column] < end;
+           ++column) {
+        const int64_t covered = std::min(end, bounds[column + 1]) - std::max<int64_t>(run->first, bounds[column]);
+        visited[cellRow + column] += covered;
+        full[cellRow + column] += run->isFull ? covered : 0;
       }
+    }
   }
-  for (int64_t cell = 0; cell < cellCount; ++cell)
-    image.cells.push_back(visited[cell] == 0 ? Cell::Empty : full[cell] == total[cell] ? Cell::Full : Cell::Partial);
+
+  for (int64_t row = 0; row < image.rows; ++row) {
+    const int64_t height = firstBlock(row + 1, image.rows, blockRows) - firstBlock(row, image.rows, blockRows);
+    for (int64_t column = 0; column < image.columns; ++column) {
+      const int64_t cell = row * image.columns + column;
+      const int64_t total = height * (bounds[column + 1] - bounds[column]);
+      image.cells.push_back(visited[cell] == 0 ? Cell::Empty : full[cell] == total ? Cell::Full : Cell::Partial);
+    }
+  }
   return image;
 }
 

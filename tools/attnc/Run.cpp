@@ -1,4 +1,5 @@
 // attnc run: attention over tensors from files.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -78,21 +79,27 @@ static double elementOf(const TensorView &view, int64_t index) {
   }
 }
 
+// Equal infinities, and NaN where NaN is expected, are no difference; any other value that is
+// not finite on one side is an infinite one.
 static Difference compare(const TensorView &got, const TensorView &expected) {
   Difference difference;
   double squares = 0, errors = 0;
   for (int64_t i = 0; i < got.elements(); ++i) {
     const double a = elementOf(got, i), b = elementOf(expected, i);
-    if (std::isnan(a) && std::isnan(b))
+    if (std::isfinite(b))
+      squares += b * b;
+    if (a == b || (std::isnan(a) && std::isnan(b)))
       continue;
-    const double error = std::fabs(a - b);
-    difference.largest = error <= difference.largest ? difference.largest : error;
-    squares += b * b;
+    const double error = std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : INFINITY;
+    difference.largest = std::max(difference.largest, error);
     errors += error * error;
   }
   difference.relative = squares > 0 ? std::sqrt(errors / squares) : std::sqrt(errors);
   return difference;
 }
+
+// JSON has no infinity.
+static std::string jsonNumber(double value) { return std::isfinite(value) ? fmt::format("{:.4e}", value) : "null"; }
 
 static void run(RunOptions &options, const GlobalOptions &global) {
   const Variant variant = loadVariant(options.variant);
@@ -152,7 +159,8 @@ static void run(RunOptions &options, const GlobalOptions &global) {
                kernel.info().milliseconds, kernel.info().fromDisk || kernel.info().fromMemory, stats.milliseconds,
                gflops, stats.tilesTotal, skipped, stats.tilesPartial);
     if (options.compares)
-      fmt::print(", \"max_abs_error\": {:.4e}, \"relative_error\": {:.4e}", difference.largest, difference.relative);
+      fmt::print(", \"max_abs_error\": {}, \"relative_error\": {}", jsonNumber(difference.largest),
+                 jsonNumber(difference.relative));
     fmt::print("}}\n");
   } else {
     fmt::print("{}: {} on {}\n", variant.name(), toString(output.view), kernel.info().target);
