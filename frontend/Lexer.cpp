@@ -174,7 +174,7 @@ private:
     if (std::from_chars(first, last, value).ec != std::errc()) {
       double wide = 0; // out of range of f32: which way?
       if (std::from_chars(first, last, wide).ec != std::errc())
-        wide = digits.find_first_of("eE") == std::string_view::npos ? digits.front() != '0' : digits.find("-") > length;
+        wide = digits.find_first_of("eE") == std::string_view::npos ? digits.front() != '0' : digits.find('-') > length;
       if (wide >= 1)
         diagnostics.error(span(length), "number " + inQuotes(digits) + " does not fit in f32",
                           "the largest f32 is about 3.4e38; infinity is written inf");

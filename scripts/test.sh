@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All tests: the release build with the compiler, then the MLIR-free part under ASan and
-# UBSan with a short fuzz run, then format and size checks. Ends with one line of totals.
+# UBSan with a short fuzz run, then format,
+# clang-tidy and sizes. Ends with one line of totals.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
@@ -38,6 +39,7 @@ for preset in release sanitize; do
   fi
 done
 run_check scripts/format.sh
+run_check scripts/tidy.sh
 scripts/sizes.sh
 
 echo "$passed passed, $failed failed"

@@ -298,6 +298,7 @@ Abstract evaluateInterval(const Instruction &instruction, const Abstract *x) {
     return instruction.type == ScalarType::I32 ? least(greatest(x[0], x[1]), x[2]) : kUnknown;
   case Opcode::BoolToInt:
     return x[0];
+  // Handled before this switch.
   case Opcode::Argument:
   case Opcode::Constant:
   case Opcode::Param:
@@ -306,7 +307,6 @@ Abstract evaluateInterval(const Instruction &instruction, const Abstract *x) {
   case Opcode::CmpI:
   case Opcode::CmpF:
   case Opcode::Select:
-    return kUnknown; // handled before
   // Floats that depend on query and key together: no intervals are kept for them.
   case Opcode::AddF:
   case Opcode::SubF:
