@@ -131,6 +131,7 @@ std::vector<std::string> fillMissingCaptures(const Variant &variant, const Probl
     if (std::any_of(bindings.captures.begin(), bindings.captures.end(), isGiven))
       continue;
     std::vector<int64_t> shape;
+    shape.reserve(capture.dims.size());
     for (const CaptureDim &dim : capture.dims)
       shape.push_back(sizeOf(dim, problem));
     const DType dtype = capture.type == ScalarType::F32   ? DType::F32

@@ -65,13 +65,13 @@ int main(int argc, char **argv) {
   } catch (const Failure &failure) {
     progressDone();
     if (!failure.message.empty())
-      fmt::print(stderr, "attnc: error: {}\n", failure.message);
+      std::fprintf(stderr, "attnc: error: %s\n", failure.message.c_str());
     return failure.exitCode;
   } catch (const std::system_error &error) { // from fmt::print
-    fmt::print(stderr, "attnc: error: cannot write the output: {}\n", error.code().message());
+    std::fprintf(stderr, "attnc: error: cannot write the output: %s\n", error.what());
     return kBadInput;
   } catch (const std::exception &error) {
-    fmt::print(stderr, "attnc: internal error: {}\n", error.what());
+    std::fprintf(stderr, "attnc: internal error: %s\n", error.what());
     return kInternal;
   }
 }
