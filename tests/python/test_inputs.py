@@ -102,11 +102,25 @@ def test_a_damaged_cache_is_compiled_again(attnc, tensors):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(attnc, shell):
+def test_completion_names_commands_and_options(attnc, shell):
     script = attnc("completion", shell).stdout
-    assert "mask" in script and "--query" in script or "query" in script
-    if shell == "bash":
-        assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
+    for word in [*COMMANDS, "query-offset", "threads", "clear"]:
+        assert word in script
+
+
+def test_bash_completes(attnc):
+    attnc.write("completion.bash", attnc("completion", "bash").stdout)
+
+    def complete(*words):
+        script = 'source completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _attnc; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", script, "bash", "attnc", *words], cwd=attnc.folder, text=True,
+                              capture_output=True, check=True)
+        return done.stdout.split()
+
+    assert complete("ma") == ["mask"]
+    assert complete("run", "--que") == ["--query", "--query-offset"]
+    assert complete("--threads", "2", "cache", "cl") == ["clear"]
+    assert complete("run", "--thr") == ["--threads"]
 
 
 @pytest.mark.parametrize("stage", ["source", "attn", "staged", "vector", "llvm", "asm"])

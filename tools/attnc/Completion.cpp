@@ -20,22 +20,33 @@ static std::string commandsOf(const CLI::App &app) {
   return words;
 }
 
+// The command is the first word that is one: options of all commands may stand before it.
 static void printBash(const CLI::App &app) {
-  fmt::print("_attnc() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} words=\n  case ${{COMP_WORDS[1]}} in\n");
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
-    fmt::print("    {}) words='{}{}' ;;\n", command->get_name(), optionsOf(*command), commandsOf(*command));
-  fmt::print("  esac\n  [[ $COMP_CWORD == 1 ]] && words='{}{}'\n"
-             "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n}}\n"
-             "complete -o filenames -F _attnc attnc\n",
+  fmt::print("_attnc() {{\n"
+             "  local word=${{COMP_WORDS[COMP_CWORD]}} words='{}{}' i\n"
+             "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
+             "    case ${{COMP_WORDS[i]}} in\n",
              commandsOf(app), optionsOf(app));
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    fmt::print("      {}) words='{}{}{}'; break ;;\n", command->get_name(), commandsOf(*command), optionsOf(*command),
+               optionsOf(app));
+  fmt::print("    esac\n  done\n"
+             "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n}}\n"
+             "complete -o filenames -F _attnc attnc\n");
 }
 
 static void printFish(const CLI::App &app) {
   fmt::print("complete -c attnc -n __fish_use_subcommand -a '{}'\n", commandsOf(app));
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      fmt::print("complete -c attnc -l {}\n", name);
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; })) {
+    if (const std::string inner = commandsOf(*command); !inner.empty())
+      fmt::print("complete -c attnc -n '__fish_seen_subcommand_from {}' -a '{}'\n", command->get_name(), inner);
     for (const CLI::Option *option : command->get_options())
       for (const std::string &name : option->get_lnames())
         fmt::print("complete -c attnc -n '__fish_seen_subcommand_from {}' -l {}\n", command->get_name(), name);
+  }
 }
 
 void addCompletion(CLI::App &app, const GlobalOptions &) {
