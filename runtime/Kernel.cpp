@@ -4,6 +4,7 @@
 
 #include "ir/Program.h"
 #include "runtime/KernelState.h"
+#include "runtime/LaneAxes.h"
 
 namespace attnc {
 
@@ -19,6 +20,9 @@ Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, Run
                              kernel.info.target, cpu::isaName(cpu::hostIsa()))};
   CallArguments call;
   if (Status s = readArguments(kernel.source.program(), kernel.loaded->config, arguments, call); !s)
+    return s;
+
+  if (Status s = checkLaneSpans(kernel.source.program(), kernel.loaded->laneAxes, call.captures); !s)
     return s;
 
   const BlockMask *mask = arguments.blockMask;

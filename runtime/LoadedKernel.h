@@ -9,6 +9,7 @@
 #include "codegen/cpu/KernelConfig.h"
 #include "runtime/CacheEntry.h"
 #include "runtime/ElfLoader.h"
+#include "runtime/LaneAxes.h"
 
 namespace attnc {
 
@@ -40,6 +41,7 @@ public:
 
   const cpu::KernelConfig config;
   const std::shared_ptr<const Program> simplified;
+  const std::vector<uint32_t> laneAxes; // of the captures: LaneAxes.h
   // False for another machine's kernel, which can be cached and not run.
   bool isRunnable() const { return !schedules.empty(); }
 
@@ -52,7 +54,7 @@ public:
 
 private:
   LoadedKernel(cpu::KernelConfig config, std::shared_ptr<const Program> simplified)
-      : config(std::move(config)), simplified(std::move(simplified)) {}
+      : config(std::move(config)), simplified(std::move(simplified)), laneAxes(attnc::laneAxes(*this->simplified)) {}
 
   std::shared_ptr<const ElfObject> object;
   std::vector<KernelSchedule> schedules; // ascending blockM

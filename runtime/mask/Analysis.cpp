@@ -33,8 +33,8 @@ std::vector<Dependence> dependences(const Function &function) {
     if (instruction.op == Opcode::Argument) {
       const auto kind = static_cast<ArgumentKind>(instruction.immediate);
       mine.onHead = kind == ArgumentKind::Batch || kind == ArgumentKind::Head;
-      mine.onRow = kind == ArgumentKind::QueryIndex;
-      mine.onColumn = kind == ArgumentKind::KvIndex;
+      mine.onRow = kind == ArgumentKind::QueryIndex || kind == ArgumentKind::Score;
+      mine.onColumn = kind == ArgumentKind::KvIndex || kind == ArgumentKind::Score;
       continue;
     }
     bool allThrough = true;

@@ -10,6 +10,23 @@ using namespace attnc::test;
 namespace {
 class HostileValues : public ApiTest {};
 constexpr DType kDtypes[] = {DType::F32, DType::F16, DType::BF16};
+// Offsets of lanes are 32 bits wide: a capture that they could leave is refused, never read.
+TEST_F(ApiTest, HostileValuesLaneOffsetsBeyond32BitsAreRefused) {
+  const Sizes sizes{.queries = 4, .keys = 4};
+  const Variant variant = stdVariant("dense_bias");
+  const Kernel kernel = compile(variant, compileOptions(DType::F32, sizes));
+  Call call(variant, DType::F32, sizes, 1);
+  NamedTensor &bias = call.arguments().bindings.captures.at(0);
+  bias.view.strides = {0, 0, int64_t(1) << 30, 1}; // spans 3 * 2^30 + 3 elements
+  const Status status = kernel.run(call.arguments());
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::Unsupported);
+  EXPECT_THAT(status.error().message, testing::HasSubstr("'bias'"));
+  // The batch axis is addressed in 64 bits and may lie anywhere.
+  bias.view.strides = {int64_t(1) << 40, 0, 4, 1};
+  EXPECT_TRUE(kernel.run(call.arguments()).ok());
+}
+
 } // namespace
 
 // Padding: keys and values from lengths[b] on are NaN or infinite.
