@@ -25,38 +25,54 @@ nlohmann::json describe(const char *group, const Case &c, const Timing &timing, 
           {"peak", peakFor(c.target, dtypeOf(c))}};
 }
 
-static void measureOne(Session &session, const Case &measured) {
+static nlohmann::json measureOne(Session &session, const Case &measured) {
   session.refreshPeaks();
   PreparedCase prepared(session.context, measured);
-  // The analysis may need an arbitrarily longer first call than later ones: timed on its own.
   const auto timings = timeTogether({[&] { prepared.run(); }, [&] { prepared.makeMask(); }}, session.timing);
   nlohmann::json row = describe("forward", measured, timings[0], session.threads);
   row["mask_ms"] = timings[1].best * 1e3;
   row["tiles"] = prepared.stats().tilesTotal;
   row["tiles_visited"] = prepared.stats().tilesVisited;
-  session.add(row);
+  return row;
 }
 
-void measureForward(Session &session) {
+static std::vector<Case> forwardCases(const Session &session) {
   const std::vector<int64_t> sizes = session.isQuick ? std::vector<int64_t>{512} : std::vector<int64_t>{2048, 4096};
+  std::vector<Case> cases;
   for (const std::string &target : session.targets)
     for (DType dtype : {DType::F32, DType::BF16})
       for (int headDim : {64, 128})
         for (const char *variant : {"full", "causal"})
           for (int64_t size : sizes)
-            measureOne(session, {.variant = variant,
-                                 .target = target,
-                                 .dtype = dtype,
-                                 .headDim = headDim,
-                                 .queries = size,
-                                 .keys = size});
+            cases.push_back({.variant = variant,
+                             .target = target,
+                             .dtype = dtype,
+                             .headDim = headDim,
+                             .queries = size,
+                             .keys = size});
   // For information: other variants, f16, and grouped heads, on the best target.
   const std::string &best = session.targets.front();
   const int64_t size = sizes.front();
   for (const char *variant : {"window", "alibi", "softcap", "documents"})
-    measureOne(session, {.variant = variant, .target = best, .queries = size, .keys = size});
-  measureOne(session, {.variant = "full", .target = best, .dtype = DType::F16, .queries = size, .keys = size});
-  measureOne(session, {.variant = "causal", .target = best, .queries = size, .keys = size, .kvHeads = 2});
+    cases.push_back({.variant = variant, .target = best, .queries = size, .keys = size});
+  cases.push_back({.variant = "full", .target = best, .dtype = DType::F16, .queries = size, .keys = size});
+  cases.push_back({.variant = "causal", .target = best, .queries = size, .keys = size, .kvHeads = 2});
+  return cases;
+}
+
+// The whole list twice, minutes apart, and the better of each: a virtual machine's neighbours
+// can slow it for longer than one case takes, and do not show in its own accounts.
+void measureForward(Session &session) {
+  const std::vector<Case> cases = forwardCases(session);
+  std::vector<nlohmann::json> rows(cases.size());
+  for (int pass = 0; pass < 2; ++pass)
+    for (size_t i = 0; i < cases.size(); ++i) {
+      nlohmann::json row = measureOne(session, cases[i]);
+      if (pass == 0 || row["best_ms"] < rows[i]["best_ms"])
+        rows[i] = std::move(row);
+    }
+  for (nlohmann::json &row : rows)
+    session.add(std::move(row));
 }
 
 // Base and mod take turns, so that their ratio is free of slow drifts of the machine.

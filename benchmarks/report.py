@@ -23,6 +23,8 @@ TARGETS = {("avx512", "f32", "full"): (78, 83), ("avx512", "f32", "causal"): (72
 
 
 def run_json(command):
+    if not Path(command[0]).exists():
+        sys.exit(f"report: no '{command[0]}': build it first (make build)")
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"report: {' '.join(map(str, command))} failed")
@@ -33,6 +35,11 @@ def verdict(value, target, more=True):
     if target is None:
         return ""
     return f"{'met' if (value >= target if more else value <= target) else '**missed**'} ({target:g})"
+
+
+def mark(row):
+    """Beside a time that no quiet stretch of the machine confirmed."""
+    return "" if row.get("quiet", True) else " †"
 
 
 def table(head, rows):
@@ -52,7 +59,8 @@ def forward_tables(data):
         target = TARGETS.get((family, row["dtype"], row["variant"]))
         goal = target[row["D"] == 128] if target and row["Q"] >= 2048 and row["H"] == row["Hkv"] else None
         rows.append([row["variant"], row["dtype"], row["target"], row["D"], f'{row["Q"]} x {row["KV"]}',
-                     f'{row["H"]}/{row["Hkv"]}', f'{row["best_ms"]:.2f}', f'{row["median_ms"]:.2f}', f'{row["gflops"]:.0f}',
+                     f'{row["H"]}/{row["Hkv"]}', f'{row["best_ms"]:.2f}{mark(row)}', f'{row["median_ms"]:.2f}',
+                     f'{row["gflops"]:.0f}',
                      f"{percent:.0f} %", verdict(percent, goal)])
     return table(["variant", "dtype", "target", "D", "Q x KV", "heads", "best ms", "median ms", "GFLOP/s", "of peak",
                   "goal"], rows)
@@ -64,15 +72,16 @@ def group_table(data, group, columns, rows):
 
 
 def peers_table(lines):
-    rows = []
+    rows, own = [], 0.0
     for r in lines:
-        if r["impl"] == "attnc":
+        if r["impl"] == "attnc":  # the first of each case
+            own = r["best_ms"]
             continue
         goal = {"sdpa": 1.05, "flex": 2.0}.get(r["impl"])
         goal = goal if r["variant"] in ("full", "causal") and r["dtype"] == "float32" else None
-        rows.append([r["variant"], r["dtype"], r["D"], r["S"], r["impl"], f'{r["best_ms"]:.2f}',
-                     f'{r["ratio_best"]:.2f}x', f'{r["ratio_median"]:.2f}x', verdict(r["ratio_best"], goal)])
-    return table(["variant", "dtype", "D", "S", "peer", "peer best ms", "peer / attnc, best", "median", "goal"], rows)
+        rows.append([r["variant"], r["dtype"], r["D"], r["S"], r["impl"], f'{r["best_ms"]:.2f}{mark(r)}',
+                     f"{own:.2f}", f'{r["ratio_best"]:.2f}x', f'{r["ratio_median"]:.2f}x', verdict(r["ratio_best"], goal)])
+    return table(["variant", "dtype", "D", "S", "peer", "peer best ms", "attnc best ms", "peer / attnc, best", "median", "goal"], rows)
 
 
 def section(data, peers, commit):
@@ -99,22 +108,23 @@ def section(data, peers, commit):
     parts.append(group_table(data, "tiny", ["tiny call", "variant", "Q", "best us", "median us", "goal"],
                              lambda r: [r["what"], r["variant"], r["Q"], f'{r["best_us"]:.1f}', f'{r["median_us"]:.1f}',
                                         verdict(r["best_us"], 10, False)]))
-    memory = [r for r in data["rows"] if r["group"] == "memory"]
-    if memory:
-        parts.append("### Memory\n")
-        keys = [k for k in memory[0] if k not in ("group",)]
-        parts.append(table(keys, [[r.get(k, "") for k in keys] for r in memory]))
-    decode = [r for r in data["rows"] if r["group"] == "decode"]
-    if decode:
-        parts.append("### Decode (no goal yet)\n")
-        keys = [k for k in ("variant", "dtype", "target", "B", "H", "Hkv", "Q", "KV", "D", "best_ms", "median_ms", "gbps")
-                if k in decode[0]]
-        parts.append(table(keys, [[f"{r[k]:.3f}" if isinstance(r.get(k), float) else r.get(k, "") for k in keys] for r in decode]))
+    parts.append("### Memory\n\nResident memory at a call's peak beyond what was resident before; `S x S` is what a "
+                 "matrix of scores would take.\n")
+    parts.append(group_table(data, "memory", ["variant", "Q", "H", "D", "tensors MiB", "beyond them MiB", "S x S MiB"],
+                             lambda r: [r["variant"], r["Q"], r["H"], r["D"], f'{r["tensors_mib"]:.0f}',
+                                        f'{r["extra_mib"]:.1f}', f'{r["scores_mib"]:.0f}']))
+    parts.append("### Decode\n\nOne query; no goal yet. GB/s of query, keys, values and output; compare with `read` above.\n")
+    parts.append(group_table(data, "decode", ["variant", "dtype", "heads", "KV", "D", "best ms", "median ms", "GB/s"],
+                             lambda r: [r["variant"], r["dtype"], f'{r["H"]}/{r["Hkv"]}', r["KV"], r["D"],
+                                        f'{r["best_ms"]:.2f}{mark(r)}', f'{r["median_ms"]:.2f}', f'{r["gb_per_s"]:.1f}']))
     if peers:
         parts.append("### Beside PyTorch\n\nIn one process, in turn. Goals: full and causal f32 at least 1.05x SDPA and 2x "
                      "compiled flex_attention.\n")
         parts.append(peers_table(peers))
-    return "\n".join(parts)
+    text = "\n".join(parts)
+    met, missed = text.count("| met ("), text.count("| **missed** (")
+    marks = " † stands where no quiet stretch of the machine was found." if "†" in text else ""
+    return text.replace("\n", f"\n\n{met} of {met + missed} goals met, {missed} missed (in bold below).{marks}\n", 1)
 
 
 def main():
