@@ -1,0 +1,60 @@
+// NVRTC, NVIDIA's compiler from CUDA C++ to PTX and cubin, opened when first needed. It is
+// looked for in the toolkit, in Python's nvidia-cuda-nvrtc wheel and on the loader's path.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnc/Status.h"
+
+namespace attnc::cuda {
+
+enum class NvrtcOutput { Ptx, Cubin };
+
+struct NvrtcResult {
+  std::string binary; // PTX text, or an ELF cubin
+  std::string log;    // of the compiler and, with --ptxas-options=-v, of ptxas
+  double milliseconds = 0;
+};
+
+class Nvrtc {
+public:
+  // Opens `path`, or the first of defaultPaths() where that is empty. NotFound says where
+  // it looked and what to install.
+  static Result<std::shared_ptr<const Nvrtc>> open(const std::string &path = {});
+  static std::vector<std::string> defaultPaths();
+
+  int major() const { return versionMajor; }
+  int minor() const { return versionMinor; }
+  std::string version() const; // "13.0"
+  const std::string &path() const { return libraryPath; }
+
+  // "sm_80" to "sm_120"; Unsupported where this NVRTC does not know it.
+  Status checkArch(std::string_view arch) const;
+
+  // Options every attnc kernel is compiled with: part of the cache's key. PTX is made for
+  // the virtual architecture, so that it says what a cubin of `arch` is made from.
+  static std::vector<std::string> kernelOptions(std::string_view arch, NvrtcOutput output);
+
+  // Compiles one program. Internal errors carry the compiler's log.
+  // Safe to call from several threads at once.
+  Result<NvrtcResult> compile(const std::string &text, const std::string &fileName,
+                              const std::vector<std::string> &options, NvrtcOutput output) const;
+
+  ~Nvrtc();
+  Nvrtc(const Nvrtc &) = delete;
+  Nvrtc &operator=(const Nvrtc &) = delete;
+
+private:
+  struct Functions;
+  Nvrtc(std::string path, std::unique_ptr<const Functions> functions);
+
+  std::string libraryPath;
+  std::unique_ptr<const Functions> functions;
+  int versionMajor = 0, versionMinor = 0;
+  std::vector<int> arches; // 80, 90, ...
+};
+
+} // namespace attnc::cuda
