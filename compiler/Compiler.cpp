@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/ConfigJson.h"
 #include "codegen/cpu/Lowering.h"
+#include "codegen/cuda/Emit.h"
 #include "ir/ParseIR.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -46,12 +47,14 @@ public:
     if (stage == "staged")
       return finish(print(*module));
 
-    auto config = cpu::parseConfig(configText);
-    if (!config)
-      return fail(llvm::toString(config.takeError()));
     auto staged = llvm::to_vector(module->getOps<StagedOp>());
     if (staged.size() != 1)
       return fail("expected one variant, found " + std::to_string(staged.size()));
+    if (stage == "cuda")
+      return emitCuda(staged[0], configText);
+    auto config = cpu::parseConfig(configText);
+    if (!config)
+      return fail(llvm::toString(config.takeError()));
     std::vector<cpu::ScheduleInfo> schedules;
     OwningOpRef<ModuleOp> kernel = cpu::emitKernelModule(staged[0], *config, schedules);
     take("emit_ms");
@@ -73,6 +76,10 @@ public:
   }
 
 private:
+  bool emitCuda(StagedOp staged, StringRef configText) {
+    auto config = cuda::parseConfig(configText);
+    return config ? finish(cuda::emitCuda(staged, *config)) : fail(llvm::toString(config.takeError()));
+  }
   bool apply(ModuleOp module, void (*build)(OpPassManager &)) {
     PassManager passes(&context);
 #ifdef NDEBUG
@@ -116,10 +123,10 @@ extern "C" {
 
 ATTNC_API attnc_result *attnc_compile(const char *text, size_t size, const char *config, const char *stage) {
   auto *result = new attnc_result;
-  static constexpr StringRef stages[] = {"attn", "staged", "vector", "llvm", "asm", "object"};
+  static constexpr StringRef stages[] = {"attn", "staged", "vector", "llvm", "asm", "object", "cuda"};
   if (!llvm::is_contained(stages, StringRef(stage))) {
     result->messages.push_back("unknown stage '" + std::string(stage) +
-                               "': expected attn, staged, vector, llvm, asm or object");
+                               "': expected attn, staged, vector, llvm, asm, object or cuda");
     return result;
   }
   DialectRegistry registry;

@@ -18,6 +18,7 @@ typedef struct attnc_result attnc_result;
  *            "llvm"    optimised LLVM IR, as text
  *            "asm"     assembly, as text
  *            "object"  a relocatable ELF object
+ *            "cuda"    CUDA C++ for NVRTC; here the configuration is attnc::cuda::KernelConfig's
  * Never null. Safe to call from many threads at once. */
 attnc_result *attnc_compile(const char *text, size_t text_size, const char *config, const char *stage);
 

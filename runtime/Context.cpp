@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "codegen/cuda/KernelConfig.h"
 #include "ir/Program.h"
 #include "runtime/KernelCache.h"
 #include "runtime/KernelState.h"
 #include "runtime/Suggest.h"
+#include "runtime/cuda/Nvrtc.h"
 
 namespace attnc {
 
@@ -16,6 +18,7 @@ struct Context::State {
   CompilerLibrary compiler;
   KernelCache cache;
   std::shared_ptr<Executor> executor;
+  std::string nvrtcPath;
 
   State(std::vector<std::string> compilerPaths, KernelCache::Options options, std::shared_ptr<Executor> executor)
       : compiler(std::move(compilerPaths)), cache(std::move(options), compiler), executor(std::move(executor)) {}
@@ -54,6 +57,11 @@ std::vector<std::string> compilerPaths(const ContextOptions &options) {
 }
 
 Result<cpu::Isa> readTarget(const std::string &target) {
+  if (target == "cuda" || target.starts_with("sm_"))
+    return Error{ErrorCode::Unsupported,
+                 fmt::format("target '{}': CUDA kernels can be dumped (stages cuda, ptx, cubin) and not run yet; use a "
+                             "cpu target",
+                             target)};
   if (target.empty() || target == "cpu")
     return cpu::hostIsa();
   if (target.starts_with("cpu:"))
@@ -117,6 +125,41 @@ Result<cpu::KernelConfig> readOptions(const Program &program, const CompileOptio
   return config;
 }
 
+Result<cuda::KernelConfig> readCudaOptions(const Program &program, const CompileOptions &options) {
+  cuda::KernelConfig config;
+  config.arch = options.target.empty() || options.target == "cuda" ? "sm_80" : options.target;
+  config.dtype = options.dtype;
+  config.headDim = options.headDim;
+  config.valueDim = options.valueDim;
+  config.splitSize = options.splitSize;
+  Result<std::vector<cpu::CaptureType>> captures = captureTypes(program, options);
+  if (!captures)
+    return captures.error();
+  config.captures = *std::move(captures);
+  if (Status s = config.check(); !s)
+    return s.error();
+  return config;
+}
+
+// What NVRTC makes of a kernel's text: the PTX, or the cubin of config.arch.
+Result<std::string> compileCuda(const std::string &nvrtcPath, const std::string &text, const Program &program,
+                                const cuda::KernelConfig &config, cuda::NvrtcOutput output) {
+  auto nvrtc = cuda::Nvrtc::open(nvrtcPath);
+  if (!nvrtc)
+    return nvrtc.error();
+  if (Status s = (*nvrtc)->checkArch(config.arch); !s)
+    return s.error();
+  auto compiled =
+      (*nvrtc)->compile(text, program.name + ".cu", cuda::Nvrtc::kernelOptions(config.arch, output), output);
+  if (!compiled)
+    return Error{
+        compiled.error().code,
+        fmt::format("{}\nthis is a defect of attnc: please report it with the text that `attnc dump --emit=cuda` "
+                    "prints for variant '{}'",
+                    compiled.error().message, program.name)};
+  return std::move(compiled->binary);
+}
+
 // The cache is blind to names, so a kernel may come from a variant of another one.
 Variant underName(std::shared_ptr<const Program> program, const std::string &name) {
   if (program->name == name)
@@ -136,7 +179,9 @@ Result<Context> Context::create(const ContextOptions &options) {
   cache.forbidJit = options.forbidJit;
   cache.log = options.log ? options.log : [](const std::string &) {};
   std::shared_ptr<Executor> executor = options.executor ? options.executor : makeThreadPool();
-  return Context(std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor)));
+  auto state = std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor));
+  state->nvrtcPath = options.nvrtcPath.empty() ? environment("ATTNC_NVRTC") : options.nvrtcPath;
+  return Context(std::move(state));
 }
 
 Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &options) const {
@@ -155,9 +200,21 @@ Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &op
 
 Result<std::string> Context::dump(const Variant &variant, const CompileOptions &options,
                                   const std::string &stage) const {
-  const std::vector<std::string> stages = {"attn", "staged", "vector", "llvm", "asm", "object"};
+  const std::vector<std::string> stages = {"attn", "staged", "vector", "llvm", "asm", "object", "cuda", "ptx", "cubin"};
   if (std::find(stages.begin(), stages.end(), stage) == stages.end())
     return Error{ErrorCode::NotFound, fmt::format("stage '{}' is unknown{}", stage, suggestion(stage, stages))};
+  if (stage == "cuda" || stage == "ptx" || stage == "cubin") {
+    Result<cuda::KernelConfig> config = readCudaOptions(variant.program(), options);
+    if (!config)
+      return config.error();
+    Result<CompilerOutput> text = state->compiler.compile(variant.ir(/*withLocations=*/true), config->toJson(), "cuda");
+    if (!text)
+      return text.error();
+    if (stage == "cuda")
+      return std::move(text->bytes);
+    return compileCuda(state->nvrtcPath, text->bytes, variant.program(), *config,
+                       stage == "ptx" ? cuda::NvrtcOutput::Ptx : cuda::NvrtcOutput::Cubin);
+  }
   Result<cpu::KernelConfig> config = readOptions(variant.program(), options);
   if (!config)
     return config.error();

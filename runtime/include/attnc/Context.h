@@ -26,6 +26,9 @@ struct ContextOptions {
   bool forbidJit = false;
   // Path of libattnc_compiler.so. Empty: $ATTNC_COMPILER, else beside libattnc.
   std::string compilerPath = {};
+  // Path of NVRTC's library, for the stages ptx and cubin. Empty: $ATTNC_NVRTC, else the
+  // loader's path and the CUDA toolkit's folder.
+  std::string nvrtcPath = {};
   // Runs the tasks; null makes a thread pool of one worker a processor.
   std::shared_ptr<Executor> executor = {};
   // Called at the start and end of every compile and on cache trouble. Null: silent.
@@ -95,7 +98,9 @@ public:
   Result<Kernel> compile(const Variant &variant, const CompileOptions &options) const;
 
   // The text of one stage: "attn", "staged", "vector", "llvm", "asm"; "object" gives the bytes
-  // of a relocatable object. Never cached.
+  // of a relocatable object. For a CUDA target ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a",
+  // "sm_120"; "" is sm_80) also "cuda" (the kernel's text), and, where NVRTC is found, "ptx" and
+  // "cubin". Never cached. No GPU is needed.
   Result<std::string> dump(const Variant &variant, const CompileOptions &options, const std::string &stage) const;
 
   struct CacheEntry {

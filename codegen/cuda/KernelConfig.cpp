@@ -1,0 +1,99 @@
+#include "codegen/cuda/KernelConfig.h"
+
+#include <algorithm>
+
+namespace attnc::cuda {
+
+bool isArch(std::string_view name) {
+  return std::find(std::begin(kArches), std::end(kArches), name) != std::end(kArches);
+}
+
+static Error unsupported(std::string message) { return Error{ErrorCode::Unsupported, std::move(message)}; }
+
+Status KernelConfig::check() const {
+  if (!isArch(arch)) {
+    std::string known;
+    for (std::string_view each : kArches)
+      known += (known.empty() ? "" : ", ") + std::string(each);
+    return unsupported("target '" + arch + "': CUDA kernels are made for " + known);
+  }
+  if (dtype != DType::F16 && dtype != DType::BF16)
+    return unsupported("dtype " + std::string(cpu::dtypeText(dtype)) + " on " + arch +
+                       ": CUDA kernels take f16 and bf16; convert the tensors, or use the CPU target");
+  auto checkDim = [&](const char *name, int value) -> Status {
+    if (value >= 8 && value <= 256 && value % 8 == 0)
+      return {};
+    return unsupported(
+        std::string(name) + " " + std::to_string(value) + " on " + arch +
+        ": CUDA kernels take multiples of 8 from 8 to 256; pad with zeros (and give the scale), or use the "
+        "CPU target");
+  };
+  if (Status s = checkDim("headDim", headDim); !s)
+    return s;
+  if (Status s = checkDim("valueDim", valueDim); !s)
+    return s;
+  if (splitSize < cpu::kBlockN || splitSize % cpu::kBlockN)
+    return Error{ErrorCode::InvalidArgument,
+                 "splitSize " + std::to_string(splitSize) + ": expected a multiple of " + std::to_string(cpu::kBlockN)};
+  return {};
+}
+
+std::string KernelConfig::toJson() const {
+  std::string list;
+  for (const cpu::CaptureType &capture : captures)
+    list += std::string(list.empty() ? "" : ", ") + "{\"name\": \"" + capture.name + "\", \"dtype\": \"" +
+            std::string(cpu::dtypeText(capture.dtype)) + "\"}";
+  return "{\"emitter\": " + std::to_string(kEmitterVersion) + ", \"arch\": \"" + arch + "\", \"dtype\": \"" +
+         std::string(cpu::dtypeText(dtype)) + "\", \"head_dim\": " + std::to_string(headDim) +
+         ", \"value_dim\": " + std::to_string(valueDim) + ", \"split_size\": " + std::to_string(splitSize) +
+         ", \"captures\": [" + list + "]}";
+}
+
+// Shared memory a CTA may use: 163 KB on sm_80, 227 KB on sm_90 and sm_100, 99 KB elsewhere.
+static int sharedLimit(const std::string &arch) {
+  if (arch == "sm_80")
+    return 163 << 10;
+  return arch == "sm_90a" || arch == "sm_100a" ? 227 << 10 : 99 << 10;
+}
+
+static int sharedBytes(const Schedule &s, int headDim, int valueDim) {
+  const int query = s.blockM * headDim * 2, carry = s.blockM * valueDim * 4;
+  const int tile = s.blockN * (headDim + valueDim) * 2;
+  return (s.queryInRegisters ? std::max(query, carry) : query + carry) + s.stages * tile;
+}
+
+Schedule chooseSchedule(const KernelConfig &config) {
+  auto padded = [](int dim) { return (dim + 15) / 16 * 16; };
+  const int headDim = padded(config.headDim), valueDim = padded(config.valueDim);
+  const int widest = std::max(headDim, valueDim);
+  // Best first; the first that fits the architecture's shared memory is taken.
+  static constexpr Schedule small[] = {
+      {64, 128, 2, true, 0}, // 64 KB at 64: eight warps, the next tile on its way while one is used
+  };
+  static constexpr Schedule medium[] = {
+      {64, 128, 1, true, 0}, // 96 KB at 128: eight warps share a tile; a second stage would not fit beside the carry
+      {64, 64, 1, true, 0},
+  };
+  // 32 keys: the accumulators of 256 columns leave registers for no wider scores, and Q
+  // is read again from shared memory for the same reason.
+  static constexpr Schedule large[] = {
+      {32, 64, 1, false, 0}, // 128 KB at 256
+      {32, 32, 1, false, 0}, // 80 KB
+      {32, 16, 1, false, 0},
+  };
+  auto pick = [&](auto &list) {
+    Schedule chosen = list[std::size(list) - 1];
+    for (const Schedule &each : list)
+      if (sharedBytes(each, headDim, valueDim) <= sharedLimit(config.arch)) {
+        chosen = each;
+        break;
+      }
+    chosen.sharedBytes = sharedBytes(chosen, headDim, valueDim);
+    return chosen;
+  };
+  if (widest <= 64)
+    return pick(small);
+  return widest <= 128 ? pick(medium) : pick(large);
+}
+
+} // namespace attnc::cuda
