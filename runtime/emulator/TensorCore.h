@@ -16,20 +16,18 @@ namespace attnc::emulator {
 
 constexpr int kLanes = 32;
 
-// How a product is summed. No model gives the bits of all GPUs.
-enum class Accumulation : uint8_t {
-  FmaChain, // one rounded fused multiply-add after the other, k ascending: the fast one
-  Ampere,   // eight exact products and the accumulator aligned to the largest exponent,
-            // cut after 24 fraction bits, added, cut to float; k16 is two of these
-  Hopper,   // the same on sixteen products, 25 fraction bits
-};
+// Emulator.h's choice. Fma: one rounded fused multiply-add after the other, k ascending, the
+// fast one. Ampere: eight exact products and the accumulator are aligned to the largest
+// exponent, cut after 24 fraction bits, added and cut to a float; k16 is two of these.
+// Hopper: the same on sixteen products with 25 fraction bits. (arXiv 2511.10909)
+enum class TensorCoreRounding;
 
 enum class HalfType : uint8_t { F16, BF16 };
 
 // d = a b + c. Each pointer is to 32 lanes; d may be c.
-void mmaM16N8K16(HalfType type, Accumulation accumulation, const uint32_t *const a[4], const uint32_t *const b[2],
+void mmaM16N8K16(HalfType type, TensorCoreRounding rounding, const uint32_t *const a[4], const uint32_t *const b[2],
                  const float *const c[4], float *const d[4]);
-void mmaM16N8K8(HalfType type, Accumulation accumulation, const uint32_t *const a[2], const uint32_t *b,
+void mmaM16N8K8(HalfType type, TensorCoreRounding rounding, const uint32_t *const a[2], const uint32_t *b,
                 const float *const c[4], float *const d[4]);
 
 // Which of the two dimensions of a shared operand is contiguous. PTX's imm-trans 0 is K.
@@ -60,7 +58,7 @@ void operandPieces(const MatrixDescriptor &descriptor, Major major, int extent, 
 // One wgmma of a warpgroup. A comes from shared memory or from registers.
 struct Wgmma {
   HalfType type = HalfType::F16;
-  Accumulation accumulation = Accumulation::FmaChain;
+  TensorCoreRounding rounding{};
   int n = 8;                  // columns, 8 to 256
   bool isAccumulating = true; // scale-d: d += a b, else d = a b
   bool isNegatingA = false;   // imm-scale-a is -1
