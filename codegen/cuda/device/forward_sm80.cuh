@@ -218,7 +218,6 @@ template <class Config, class Mods> struct ForwardSm80 {
         for (int e = 0; e < 4; ++e)
           scores[n][e] = __fmul_rn(scores[n][e], scale);
     u32 keep = 0;
-    bool isPoisoned = false;
     if (isPartial) {
       keep = keepBits(tile, firstColumn, columns);
 #pragma unroll
@@ -226,13 +225,11 @@ template <class Config, class Mods> struct ForwardSm80 {
 #pragma unroll
         for (int e = 0; e < 4; ++e)
           scores[n][e] = keep & (1u << (4 * n + e)) ? scores[n][e] : -infinity();
-      isPoisoned = hasNonFinite(valueSpace(stage));
     }
     softmaxTile<kScoreTiles, kOutputTiles>(scores, output, state, unit);
-    if (isPoisoned)
-      accumulateAround(scores, valueSpace(stage), keep);
-    else
-      accumulate(scores, valueSpace(stage));
+    if (isPartial && hasNonFinite(valueSpace(stage)))
+      admitNonFinite(valueSpace(stage), keep);
+    accumulate(scores, valueSpace(stage));
   }
 
   __device__ __forceinline__ void modifyScores(float (&scores)[kScoreTiles][4], int firstColumn, const u32 *columns) {
@@ -321,18 +318,16 @@ template <class Config, class Mods> struct ForwardSm80 {
     return ones;
   }
 
-  // O += P V where V holds NaN or infinities: masked ones must not reach a row, since
-  // 0 times them is NaN. Finite values go the usual way; of the others it is counted
-  // which kinds a row sees. Rare, so small rather than fast.
-  __device__ __forceinline__ void accumulateAround(const float (&scores)[kScoreTiles][4], u32 tile, u32 keep) {
+  // Lets the NaN and infinities of a tile of values reach the rows that see them, and makes
+  // zeros of them in shared memory: 0 times one would be NaN in every other row. Products
+  // count which kinds a row sees. Rare, so small rather than fast.
+  __device__ __forceinline__ void admitNonFinite(u32 tile, u32 keep) {
 #pragma unroll 1
     for (int n = 0; n < kOutputTiles; n += 2) {
-      float sums[2][4] = {};
       float seen[3][2][4] = {};
 #pragma unroll
       for (int k = 0; k < kBlockN / 16; ++k) {
-        u32 a[4], visible[4], b[4], part[4];
-        packWeights(a, scores, k);
+        u32 visible[4], b[4], ones[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const int bit = 4 * (2 * k + (i >> 1)) + 2 * (i & 1);
@@ -340,17 +335,12 @@ template <class Config, class Mods> struct ForwardSm80 {
         }
         loadBTransposed<ValueLayout>(b, tile, k, n);
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          part[i] = b[i] & ~nonFiniteHalves(b[i]);
-        multiplyAdd<Element>(sums[0], a, part[0], part[1]);
-        multiplyAdd<Element>(sums[1], a, part[2], part[3]);
-#pragma unroll
         for (int kind = 0; kind < 3; ++kind) {
 #pragma unroll
           for (int i = 0; i < 4; ++i)
-            part[i] = halvesOfKind(b[i], kind);
-          multiplyAdd<Element>(seen[kind][0], visible, part[0], part[1]);
-          multiplyAdd<Element>(seen[kind][1], visible, part[2], part[3]);
+            ones[i] = halvesOfKind(b[i], kind);
+          multiplyAdd<Element>(seen[kind][0], visible, ones[0], ones[1]);
+          multiplyAdd<Element>(seen[kind][1], visible, ones[2], ones[3]);
         }
       }
 #pragma unroll
@@ -358,17 +348,20 @@ template <class Config, class Mods> struct ForwardSm80 {
         if (m == n || m == n + 1)
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
-            const int j = m & 1;
-            float add = sums[j][e];
-            if (seen[0][j][e] > 0.f)
-              add = infinity();
-            if (seen[1][j][e] > 0.f)
-              add = seen[0][j][e] > 0.f ? __int_as_float(0x7fffffff) : -infinity();
-            if (seen[2][j][e] > 0.f)
-              add = __int_as_float(0x7fffffff);
-            output[m][e] = __fadd_rn(output[m][e], add);
+            const bool high = seen[0][m & 1][e] > 0.f, low = seen[1][m & 1][e] > 0.f;
+            if (seen[2][m & 1][e] > 0.f || (high && low))
+              output[m][e] = __int_as_float(0x7fffffff);
+            else if (high || low)
+              output[m][e] = __fadd_rn(output[m][e], high ? infinity() : -infinity());
           }
     }
+    __syncthreads();
+    for (int at = threadIdx.x * 4; at < ValueLayout::kBytes; at += kThreads * 4) {
+      u32 word;
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(tile + at) : "memory");
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile + at), "r"(word & ~nonFiniteHalves(word)) : "memory");
+    }
+    __syncthreads();
   }
 
   //===--- splits ----------------------------------------------------------------===//
