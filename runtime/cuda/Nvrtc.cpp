@@ -119,16 +119,10 @@ Status Nvrtc::checkArch(std::string_view arch) const {
 
 std::vector<std::string> Nvrtc::kernelOptions(std::string_view arch, NvrtcOutput output) {
   std::string number(arch.substr(arch.find('_') + 1));
-  return {fmt::format("--gpu-architecture={}_{}", output == NvrtcOutput::Ptx ? "compute" : "sm", number),
-          "--std=c++17",
+  return {fmt::format("--gpu-architecture={}_{}", output == NvrtcOutput::Ptx ? "compute" : "sm", number), "--std=c++17",
           "-default-device",
           // The text says where a multiplication and an addition fuse; nothing else may.
-          "--fmad=false",
-          "--prec-div=true",
-          "--prec-sqrt=true",
-          "--ftz=false",
-          "-lineinfo",
-          "--ptxas-options=-v"};
+          "--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false", "-lineinfo", "--ptxas-options=-v"};
 }
 
 Result<NvrtcResult> Nvrtc::compile(const std::string &text, const std::string &fileName,
@@ -160,8 +154,8 @@ Result<NvrtcResult> Nvrtc::compile(const std::string &text, const std::string &f
   if (compiled == kCompilationFailed)
     return Error{ErrorCode::Internal, "NVRTC rejects the kernel:\n" + result.log};
   if (compiled != kSuccess)
-    return Error{ErrorCode::Unsupported,
-                 fmt::format("NVRTC {} cannot compile: {}\n{}", version(), functions->errorString(compiled), result.log)};
+    return Error{ErrorCode::Unsupported, fmt::format("NVRTC {} cannot compile: {}\n{}", version(),
+                                                     functions->errorString(compiled), result.log)};
   const bool isPtx = output == NvrtcOutput::Ptx;
   if (int code = (isPtx ? functions->ptxSize : functions->cubinSize)(program, &size); code != kSuccess || !size)
     return failed("gives no binary", code);

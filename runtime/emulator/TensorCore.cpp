@@ -44,27 +44,25 @@ ATTNC_CLONES void widenHalves(HalfType type, const uint16_t *halves, float *valu
       values[i] = fromF16(halves[i]);
 }
 
-// a[0..1] are k 0-7 of rows 0-7 and 8-15, a[2..3] (of k16) k 8-15.
-void loadA(HalfType type, const uint32_t *const *registers, int depth, TileA &tile) {
-  const int blocks = depth / kHalfDepth * 2;
-  uint16_t halves[4 * 64];
-  alignas(64) float values[4][8][8];
-  for (int block = 0; block < blocks; ++block)
-    std::memcpy(halves + block * 64, registers[block], kLanes * sizeof(uint32_t));
-  widenHalves(type, halves, values[0][0], blocks * 64);
-  for (int block = 0; block < blocks; ++block)
-    for (int row = 0; row < 8; ++row)
-      std::memcpy(&tile.at[block % 2 * 8 + row][block / 2 * 8], values[block][row], sizeof values[block][row]);
+// Operands come as blocks of eight rows (of B: columns) with eight values of k each, all of
+// k for the first eight rows, then for the next.
+void loadA(HalfType type, const uint16_t *blocks, int depth, TileA &tile) {
+  alignas(64) float values[kRows / 8 * kDepth * 8];
+  widenHalves(type, blocks, values, kRows * depth);
+  const float *next = values;
+  for (int rows = 0; rows < kRows; rows += 8)
+    for (int k = 0; k < depth; k += 8)
+      for (int row = 0; row < 8; ++row, next += 8)
+        std::memcpy(&tile.at[rows + row][k], next, 8 * sizeof(float));
 }
 
-// `columns` is B transposed, in blocks of eight columns with eight values of k each.
-void loadB(HalfType type, const uint16_t *columns, int depth, TileB &tile) {
-  alignas(64) float values[2][kColumns][kHalfDepth];
-  widenHalves(type, columns, values[0][0], depth * kColumns);
-  for (int block = 0; block < depth / kHalfDepth; ++block)
-    for (int k = 0; k < kHalfDepth; ++k)
+void loadB(HalfType type, const uint16_t *blocks, int depth, TileB &tile) {
+  alignas(64) float values[kDepth / 8][kColumns][8];
+  widenHalves(type, blocks, values[0][0], depth * kColumns);
+  for (int block = 0; block < depth / 8; ++block)
+    for (int k = 0; k < 8; ++k)
       for (int slot = 0; slot < kColumns; ++slot)
-        tile.at[block * kHalfDepth + k][slot] = values[block][slot % 4 * 2 + slot / 4][k];
+        tile.at[block * 8 + k][slot] = values[block][slot % 4 * 2 + slot / 4][k];
 }
 
 // The chain of fused multiply-adds of a 16 x 8 tile, eight rows at once to hide their
@@ -186,25 +184,26 @@ void multiply(HalfType type, TensorCoreRounding rounding, const TileA &a, const 
 
 void mma(HalfType type, TensorCoreRounding rounding, int depth, const uint32_t *const *a, const uint32_t *const *b,
          const float *const *c, float *const *d) {
+  constexpr int kBlock = 64;
+  const int blocks = depth / 8;
+  uint16_t halvesA[4 * kBlock], halvesB[2 * kBlock];
+  for (int k = 0; k < blocks; ++k) {
+    for (int rows = 0; rows < 2; ++rows)
+      std::memcpy(halvesA + (rows * blocks + k) * kBlock, a[k * 2 + rows], kBlock * sizeof(uint16_t));
+    std::memcpy(halvesB + k * kBlock, b[k], kBlock * sizeof(uint16_t));
+  }
   TileA tileA;
   TileB tileB;
-  loadA(type, a, depth, tileA);
-  uint16_t halves[2 * 64];
-  for (int block = 0; block < depth / kHalfDepth; ++block)
-    std::memcpy(halves + block * 64, b[block], kLanes * sizeof(uint32_t));
-  loadB(type, halves, depth, tileB);
+  loadA(type, halvesA, depth, tileA);
+  loadB(type, halvesB, depth, tileB);
   multiply(type, rounding, tileA, tileB, depth, c, d);
 }
 
-// Where element (row, k) of a gathered operand lies: A row by row, B as loadB takes it, tile
-// after tile.
-size_t placeA(int row, int k) { return size_t(row) * kDepth + k; }
-size_t placeB(int row, int k) { return size_t(row / 8) * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
+// Element (row, k) in the blocks of an operand of wgmma.
+constexpr int placeOf(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
 
-// An operand of wgmma from shared memory: `extent` rows of sixteen values of k.
-template <typename Place>
-Status gather(uint64_t bits, Major major, int extent, bool isNegated, char name, std::span<const uint8_t> shared,
-              uint16_t *halves, Place &&place) {
+// An operand of wgmma from shared memory, in blocks.
+Status gather(uint64_t bits, Major major, int extent, char name, std::span<const uint8_t> shared, uint16_t *blocks) {
   const Result<MatrixDescriptor> descriptor = decodeDescriptor(bits);
   if (!descriptor)
     return descriptor.error();
@@ -218,25 +217,26 @@ Status gather(uint64_t bits, Major major, int extent, bool isNegated, char name,
                                                    std::to_string(shared.size()) + " bytes"};
     uint16_t values[8];
     std::memcpy(values, shared.data() + address, sizeof values);
-    const uint16_t flip = isNegated ? 0x8000 : 0;
-    for (int i = 0; i < 8; ++i) {
-      const size_t at = major == Major::K ? place(piece / 2, piece % 2 * 8 + i)
-                                          : place(piece % (extent / 8) * 8 + i, piece / (extent / 8));
-      halves[at] = values[i] ^ flip;
-    }
+    const int strip = extent / 8;
+    if (major == Major::K)
+      std::memcpy(blocks + placeOf(piece / 2, piece % 2 * 8), values, sizeof values);
+    else
+      for (int i = 0, first = placeOf(piece % strip * 8, piece / strip); i < 8; ++i)
+        blocks[first + i * 8] = values[i];
   }
   return {};
 }
 
-void gatherRegisters(const Wgmma &wgmma, uint16_t *rows) {
+void gatherRegisters(const Wgmma &wgmma, uint16_t *blocks) {
   for (int warp = 0; warp < 4; ++warp)
-    for (int block = 0; block < 4; ++block) {
-      uint16_t halves[64];
-      std::memcpy(halves, wgmma.registersA[warp][block], sizeof halves);
-      for (int i = 0; i < 64; ++i)
-        rows[placeA(warp * 16 + block % 2 * 8 + i / 8, block / 2 * 8 + i % 8)] =
-            halves[i] ^ (wgmma.isNegatingA ? 0x8000 : 0);
-    }
+    for (int block = 0; block < 4; ++block)
+      std::memcpy(blocks + placeOf(warp * kRows + block % 2 * 8, block / 2 * 8), wgmma.registersA[warp][block],
+                  kLanes * sizeof(uint32_t));
+}
+
+void negate(uint16_t *values, int count) {
+  for (int i = 0; i < count; ++i)
+    values[i] ^= 0x8000;
 }
 
 } // namespace
@@ -297,23 +297,24 @@ void operandPieces(const MatrixDescriptor &descriptor, Major major, int extent, 
 Status runWgmma(const Wgmma &wgmma, std::span<const uint8_t> shared) {
   if (wgmma.n < 8 || wgmma.n > 256 || wgmma.n % 8 != 0)
     return Error{ErrorCode::InvalidArgument, "wgmma: n is " + std::to_string(wgmma.n)};
-  uint16_t rowsA[64 * kDepth], columnsB[256 * kDepth];
+  uint16_t halvesA[64 * kDepth], halvesB[256 * kDepth];
   if (wgmma.isAInRegisters)
-    gatherRegisters(wgmma, rowsA);
-  else if (Status status = gather(wgmma.descriptorA, wgmma.majorA, 64, wgmma.isNegatingA, 'A', shared, rowsA, placeA);
-           !status)
+    gatherRegisters(wgmma, halvesA);
+  else if (Status status = gather(wgmma.descriptorA, wgmma.majorA, 64, 'A', shared, halvesA); !status)
     return status;
-  if (Status status =
-          gather(wgmma.descriptorB, wgmma.majorB, wgmma.n, wgmma.isNegatingB, 'B', shared, columnsB, placeB);
-      !status)
+  if (Status status = gather(wgmma.descriptorB, wgmma.majorB, wgmma.n, 'B', shared, halvesB); !status)
     return status;
+  if (wgmma.isNegatingA)
+    negate(halvesA, 64 * kDepth);
+  if (wgmma.isNegatingB)
+    negate(halvesB, wgmma.n * kDepth);
 
   TileA tilesA[4];
   for (int warp = 0; warp < 4; ++warp)
-    widenHalves(wgmma.type, rowsA + warp * kRows * kDepth, tilesA[warp].at[0], kRows * kDepth);
+    loadA(wgmma.type, halvesA + warp * kRows * kDepth, kDepth, tilesA[warp]);
   for (int tile = 0; tile < wgmma.n / kColumns; ++tile) {
     TileB tileB;
-    loadB(wgmma.type, columnsB + tile * kColumns * kDepth, kDepth, tileB);
+    loadB(wgmma.type, halvesB + tile * kColumns * kDepth, kDepth, tileB);
     for (int warp = 0; warp < 4; ++warp) {
       float *const *d = wgmma.accumulators[warp] + tile * 4;
       multiply(wgmma.type, wgmma.rounding, tilesA[warp], tileB, kDepth, wgmma.isAccumulating ? d : nullptr, d);
