@@ -109,7 +109,8 @@ uint8_t *globalBytes(Warp &warp, const Instruction &i, int lane, uint64_t addres
     if (!region->isWritable) {
       // A strong load comes here as an atomic access; it writes nothing.
       if (i.kind == InstructionClass::GlobalLoad)
-        return reinterpret_cast<uint8_t *>(address);
+        return reinterpret_cast<uint8_t *>(
+            address); // NOLINT(performance-no-int-to-ptr): addresses of PTX are host addresses
       machine.report(FindingKind::ReadOnlyWrite, warp, lane, i,
                      "write at " + hexadecimal(address) + ", " + machine.memory.describe(address) +
                          ", which is read-only");
@@ -120,7 +121,7 @@ uint8_t *globalBytes(Warp &warp, const Instruction &i, int lane, uint64_t addres
         machine.report(FindingKind::WriteConflict, warp, lane, i,
                        "CTA " + std::to_string(other) + " has also written " + machine.memory.describe(address));
   }
-  return reinterpret_cast<uint8_t *>(address);
+  return reinterpret_cast<uint8_t *>(address); // NOLINT(performance-no-int-to-ptr)
 }
 
 uint8_t *localBytes(Warp &warp, const Instruction &i, int lane, uint64_t address, uint32_t bytes, uint32_t alignment) {

@@ -127,7 +127,7 @@ void countAccess(Warp &warp, const Instruction &i, const uint64_t *addresses, ui
 template <typename Element, typename Word> Word loaded(const uint8_t *from, uint32_t detail) {
   Element value;
   std::memcpy(&value, from, sizeof(Element));
-  const auto word = Word(value);
+  const auto word = Word(value); // NOLINT(bugprone-signed-char-misuse): sign extension is meant
   return (detail & kIsHalfRegister) != 0 ? Word(word & 0xffff) : word;
 }
 

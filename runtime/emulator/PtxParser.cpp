@@ -372,7 +372,7 @@ private:
       if (address.name.empty())
         cursor.fail("an address is missing");
       if (cursor.accept('+'))
-        address.bits = cursor.integer();
+        address.bits = cursor.integer(); // NOLINT(bugprone-branch-clone)
       else if (cursor.peek() == '-')
         address.bits = cursor.integer();
     }

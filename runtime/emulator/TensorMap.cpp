@@ -128,7 +128,8 @@ Status copyBoxToShared(const TensorMap &map, std::span<const int32_t> coordinate
     uint8_t *target = shared.data() + piece.shared;
     std::memset(target, 0, 16);
     if (piece.begin < piece.end)
-      std::memcpy(target + piece.begin, reinterpret_cast<const uint8_t *>(piece.global + piece.begin),
+      std::memcpy(target + piece.begin,
+                  reinterpret_cast<const uint8_t *>(piece.global + piece.begin), // NOLINT(performance-no-int-to-ptr)
                   piece.end - piece.begin);
   });
   return {};
@@ -140,7 +141,8 @@ Status copyBoxToGlobal(const TensorMap &map, std::span<const int32_t> coordinate
     return status;
   visitBox(map, coordinates, address, [&](const BoxPiece &piece) {
     if (piece.begin < piece.end)
-      std::memcpy(reinterpret_cast<uint8_t *>(piece.global + piece.begin), shared.data() + piece.shared + piece.begin,
+      std::memcpy(reinterpret_cast<uint8_t *>(piece.global + piece.begin),
+                  shared.data() + piece.shared + piece.begin, // NOLINT(performance-no-int-to-ptr)
                   piece.end - piece.begin);
   });
   return {};
