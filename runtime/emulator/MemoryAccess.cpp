@@ -1,3 +1,4 @@
+// Addresses of PTX are host addresses. NOLINTBEGIN(performance-no-int-to-ptr)
 #include "runtime/emulator/MemoryAccess.h"
 
 #include <algorithm>
@@ -109,8 +110,7 @@ uint8_t *globalBytes(Warp &warp, const Instruction &i, int lane, uint64_t addres
     if (!region->isWritable) {
       // A strong load comes here as an atomic access; it writes nothing.
       if (i.kind == InstructionClass::GlobalLoad)
-        return reinterpret_cast<uint8_t *>(
-            address); // NOLINT(performance-no-int-to-ptr): addresses of PTX are host addresses
+        return reinterpret_cast<uint8_t *>(address);
       machine.report(FindingKind::ReadOnlyWrite, warp, lane, i,
                      "write at " + hexadecimal(address) + ", " + machine.memory.describe(address) +
                          ", which is read-only");
@@ -121,7 +121,7 @@ uint8_t *globalBytes(Warp &warp, const Instruction &i, int lane, uint64_t addres
         machine.report(FindingKind::WriteConflict, warp, lane, i,
                        "CTA " + std::to_string(other) + " has also written " + machine.memory.describe(address));
   }
-  return reinterpret_cast<uint8_t *>(address); // NOLINT(performance-no-int-to-ptr)
+  return reinterpret_cast<uint8_t *>(address);
 }
 
 uint8_t *localBytes(Warp &warp, const Instruction &i, int lane, uint64_t address, uint32_t bytes, uint32_t alignment) {
@@ -190,3 +190,4 @@ void countSectors(Profile &profile, const uint64_t *addresses, uint32_t mask, ui
 }
 
 } // namespace attnc::emulator
+// NOLINTEND(performance-no-int-to-ptr)

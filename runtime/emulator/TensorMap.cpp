@@ -1,3 +1,4 @@
+// Addresses of PTX are host addresses. NOLINTBEGIN(performance-no-int-to-ptr)
 // The record in a CUtensorMap and the box copies. The record starts with a mark, so that
 // bytes of another origin, a real driver's included, are recognised.
 #include "runtime/emulator/TensorMap.h"
@@ -128,8 +129,7 @@ Status copyBoxToShared(const TensorMap &map, std::span<const int32_t> coordinate
     uint8_t *target = shared.data() + piece.shared;
     std::memset(target, 0, 16);
     if (piece.begin < piece.end)
-      std::memcpy(target + piece.begin,
-                  reinterpret_cast<const uint8_t *>(piece.global + piece.begin), // NOLINT(performance-no-int-to-ptr)
+      std::memcpy(target + piece.begin, reinterpret_cast<const uint8_t *>(piece.global + piece.begin),
                   piece.end - piece.begin);
   });
   return {};
@@ -141,11 +141,11 @@ Status copyBoxToGlobal(const TensorMap &map, std::span<const int32_t> coordinate
     return status;
   visitBox(map, coordinates, address, [&](const BoxPiece &piece) {
     if (piece.begin < piece.end)
-      std::memcpy(reinterpret_cast<uint8_t *>(piece.global + piece.begin),
-                  shared.data() + piece.shared + piece.begin, // NOLINT(performance-no-int-to-ptr)
+      std::memcpy(reinterpret_cast<uint8_t *>(piece.global + piece.begin), shared.data() + piece.shared + piece.begin,
                   piece.end - piece.begin);
   });
   return {};
 }
 
 } // namespace attnc::emulator
+// NOLINTEND(performance-no-int-to-ptr)
