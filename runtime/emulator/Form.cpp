@@ -237,6 +237,13 @@ int32_t Form::readPredicate(const PtxOperand &operand, bool &isNegated) {
   return number;
 }
 
+bool Form::isPredicate(const PtxOperand &operand) const {
+  const int32_t number = operand.kind == Kind::Name ? builder.registerValue(operand.name, source.scope) : -1;
+  return number >= 0 && builder.value(number).kind == Value::Kind::Predicate;
+}
+
+std::vector<int32_t> &Form::tables() { return builder.output().tables; }
+
 std::optional<int64_t> Form::constant(const PtxOperand &operand) const {
   return operand.kind == Kind::Integer ? std::optional(int64_t(operand.bits)) : std::nullopt;
 }

@@ -42,6 +42,7 @@ public:
   int32_t readWrite(const PtxOperand &operand, Type type);
   int32_t writePredicate(std::string_view name);
   int32_t readPredicate(const PtxOperand &operand, bool &isNegated);
+  bool isPredicate(const PtxOperand &operand) const;
   std::optional<int64_t> constant(const PtxOperand &operand) const;
   int64_t needConstant(const PtxOperand &operand);
   // The usual shape: operand 0 is written to d, 1 and more are read into a, b, c.
@@ -57,6 +58,7 @@ public:
     std::string_view variable; // of a parameter: its name
   };
   Address address(const PtxOperand &operand, Space space);
+  std::vector<int32_t> &tables();
 
   // --- results ---
   void use(InstructionClass kind, Handler handler) { instruction.kind = kind, instruction.handler = handler; }

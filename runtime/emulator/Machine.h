@@ -98,9 +98,10 @@ struct Warp {
 };
 
 struct Barrier {
-  uint32_t expectedWarps = 0; // 0: not in use
-  uint32_t arrivedWarps = 0;
-  uint64_t waiting = 0;   // warps, a bit each
+  uint32_t expectedWarps = 0;
+  uint32_t arrivals = 0;     // 0: not in use
+  uint64_t arrivedWarps = 0; // a bit each
+  uint64_t waiting = 0;
   bool countsAll = false; // all live warps, whatever their number becomes
   std::vector<uint32_t> clock;
   // Of bar.red.
