@@ -1,6 +1,5 @@
 #include "runtime/CacheDirectory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,137 +8,155 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "runtime/CacheFiles.h"
 #include "runtime/FileBytes.h"
 
 namespace attnc {
 
-namespace {
-
-constexpr uint64_t kMaxObject = uint64_t(64) << 20, kMaxSidecar = uint64_t(4) << 20;
-// A writer that died leaves a temporary name or an object without its sidecar; one that is
-// at work is younger than this.
-constexpr time_t kAbandonedSeconds = 3600;
-
-// Others must not be able to put code where we execute it.
-bool belongsToUs(const struct stat &status) {
-  return (status.st_uid == geteuid() || status.st_uid == 0) && !(status.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-std::vector<std::string> namesIn(const std::string &directory) {
-  std::vector<std::string> names;
-  std::unique_ptr<DIR, int (*)(DIR *)> stream(opendir(directory.c_str()), closedir);
-  if (stream)
-    while (const dirent *entry = readdir(stream.get()))
-      names.push_back(entry->d_name);
-  return names;
-}
-
-// "<64 hex digits>.<extension>" and nothing else counts as ours; temporary names go on
-// after the extension.
-bool isOurs(std::string_view name) {
-  const size_t digits = name.find_first_not_of("0123456789abcdef");
-  return digits == 64 && (name.substr(64).starts_with(".o") || name.substr(64).starts_with(".json"));
-}
-bool isSidecar(std::string_view name) { return isOurs(name) && name.substr(64) == ".json"; }
-bool isObject(std::string_view name) { return isOurs(name) && name.substr(64) == ".o"; }
-
-// mkdir -p; only folders that we make are made private.
-bool makeDirectories(const std::string &path) {
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST)
-    return true;
-  const size_t slash = path.find_last_of('/');
-  if (errno != ENOENT || slash == path.npos || slash == 0)
-    return false;
-  return makeDirectories(path.substr(0, slash)) && (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST);
-}
-
-} // namespace
+using namespace cache_files;
 
 CacheDirectory::CacheDirectory(std::string path, Access access, uint64_t limitBytes, Log log)
     : directory(std::move(path)), access(access), limitBytes(limitBytes), log(std::move(log)) {}
 
-std::string CacheDirectory::file(const std::string &key, const char *extension) const {
-  return directory + "/" + key + extension;
+std::string CacheDirectory::file(const std::string &key, std::string_view extension) const {
+  return fmt::format("{}/{}.{}", directory, key, extension);
+}
+
+std::string CacheDirectory::distrust() const {
+  struct stat status;
+  if (stat(directory.c_str(), &status) != 0)
+    return fmt::format("cannot look at '{}': {}", directory, std::strerror(errno));
+  if (S_ISDIR(status.st_mode) && belongsToUs(status))
+    return "";
+  return fmt::format("'{}' is not used: expected a folder that only its owner (this user or root) can write, found "
+                     "mode {:o} of user {}; chmod go-w it or choose another with ATTNC_CACHE_DIR",
+                     directory, status.st_mode & 07777, status.st_uid);
 }
 
 bool CacheDirectory::isTrusted() {
-  struct stat status;
-  if (stat(directory.c_str(), &status) != 0)
-    return false; // absent: nothing to find, and nothing to say
-  if (S_ISDIR(status.st_mode) && belongsToUs(status))
-    return true;
-  if (!saidUntrusted.exchange(true))
-    log(fmt::format("cache: '{}' is not used: expected a folder that only its owner (this user or "
-                    "root) can write, found mode {:o} of user {}; chmod go-w it or choose another "
-                    "with ATTNC_CACHE_DIR",
-                    directory, status.st_mode & 07777, status.st_uid));
-  return false;
+  if (::access(directory.c_str(), F_OK) != 0)
+    return false; // not made yet: nothing to find, and nothing to say
+  const std::string problem = distrust();
+  if (!problem.empty() && !saidUntrusted.exchange(true))
+    log("cache: " + problem);
+  return problem.empty();
 }
 
-std::optional<CacheEntry> CacheDirectory::find(const KernelRequest &request) {
+Result<CacheEntry> CacheDirectory::read(const std::string &key, const CacheKey *expected, bool &isAbsent) const {
+  auto refuse = [](const std::string &why) { return Error{ErrorCode::Io, why}; };
+  isAbsent = false;
+  const std::string sidecarPath = file(key, "json");
+  if (std::string problem = distrustFile(sidecarPath, isAbsent); !problem.empty())
+    return refuse("the sidecar: " + problem);
+  Result<std::string> text = readBytes(sidecarPath, kMaxSidecarBytes);
+  if (!text) {
+    isAbsent = text.error().code == ErrorCode::NotFound; // removed meanwhile
+    return text.error();
+  }
+  Result<Sidecar> sidecar = readSidecar(*text);
+  if (!sidecar)
+    return refuse("the sidecar: " + sidecar.error().message);
+  if (sidecar->key.hex() != key || (expected && !(sidecar->key == *expected)))
+    return refuse("the sidecar is of another key");
+  const std::string binaryPath = file(key, sidecar->entry.kind);
+  bool isGone = false;
+  if (std::string problem = distrustFile(binaryPath, isGone); !problem.empty()) {
+    isAbsent = isGone && ::access(sidecarPath.c_str(), F_OK) != 0; // evicted between the two reads
+    return refuse("the binary: " + problem);
+  }
+  Result<std::string> binary = readBytes(binaryPath, kMaxBinaryBytes);
+  if (!binary)
+    return binary.error();
+  if (std::string problem = binaryMismatch(*sidecar, *binary); !problem.empty())
+    return refuse(problem);
+  sidecar->entry.binary = *std::move(binary);
+  return std::move(sidecar->entry);
+}
+
+std::optional<CacheEntry> CacheDirectory::find(const CacheKey &key) {
   if (!isTrusted())
     return std::nullopt;
-  auto refuse = [&](const std::string &why) {
-    log(fmt::format("cache: entry {} of {} in '{}' is ignored: {}", request.key.substr(0, 12), request.describe(),
-                    directory, why));
+  bool isAbsent = false;
+  Result<CacheEntry> entry = read(key.hex(), &key, isAbsent);
+  if (!entry) {
+    if (!isAbsent)
+      log(fmt::format("cache: entry {} in '{}' is ignored: {}", key.brief(), directory, entry.error().message));
     return std::nullopt;
-  };
-  const std::string sidecarPath = file(request.key, ".json"), objectPath = file(request.key, ".o");
-  for (const std::string &path : {sidecarPath, objectPath}) {
-    struct stat status;
-    if (lstat(path.c_str(), &status) != 0)
-      return std::nullopt;
-    if (!S_ISREG(status.st_mode) || !belongsToUs(status))
-      return refuse("others can write it");
   }
-  Result<std::string> sidecar = readBytes(sidecarPath, kMaxSidecar);
-  if (!sidecar)
-    return refuse(sidecar.error().message);
-  Result<CacheEntry> entry = readSidecar(*sidecar, request);
-  if (!entry)
-    return refuse("sidecar: " + entry.error().message);
-  Result<std::string> object = readBytes(objectPath, kMaxObject);
-  if (!object)
-    return refuse(object.error().message);
-  if (std::string problem = objectMismatch(*sidecar, *object); !problem.empty())
-    return refuse(problem);
-  entry->object = *std::move(object);
-  if (access == Access::ReadWrite) // the time of last use, for eviction
-    utimensat(AT_FDCWD, sidecarPath.c_str(), nullptr, 0);
+  if (isWritable()) // the time of last use, for eviction; one call, and nothing depends on it
+    utimensat(AT_FDCWD, file(key.hex(), "json").c_str(), nullptr, 0);
   return *std::move(entry);
 }
 
-bool CacheDirectory::prepare() {
-  if (!makeDirectories(directory)) {
-    if (!isUnwritable.exchange(true))
-      log(fmt::format("cache: cannot create '{}': {}; kernels stay in memory", directory, std::strerror(errno)));
-    return false;
-  }
-  return isTrusted();
+Status CacheDirectory::write(const CacheKey &key, const CacheEntry &entry) {
+  if (!makeDirectories(directory))
+    return Error{ErrorCode::Io, fmt::format("cannot create '{}': {}", directory, std::strerror(errno))};
+  if (std::string problem = distrust(); !problem.empty())
+    return Error{ErrorCode::Io, problem};
+  const std::string sidecar = sidecarText(key, entry);
+  if (!isBinaryKind(entry.kind) || entry.binary.size() > kMaxBinaryBytes || sidecar.size() > kMaxSidecarBytes)
+    return Error{ErrorCode::Io,
+                 fmt::format("entry {} is not written: kind '{}', {} bytes, sidecar of {} bytes; at most {} and {}",
+                             key.brief(), entry.kind, entry.binary.size(), sidecar.size(), kMaxBinaryBytes,
+                             kMaxSidecarBytes)};
+  if (Status written = writeBytes(file(key.hex(), entry.kind), entry.binary, 0600); !written)
+    return written;
+  if (Status written = writeBytes(file(key.hex(), "json"), sidecar, 0600); !written)
+    return written;
+  evict(key.hex());
+  return {};
 }
 
-void CacheDirectory::publish(const KernelRequest &request, const CacheEntry &entry) {
-  if (access == Access::ReadOnly || isUnwritable || !prepare())
+void CacheDirectory::publish(const CacheKey &key, const CacheEntry &entry) {
+  if (!isWritable() || isUnwritable)
     return;
-  Status written = writeBytes(file(request.key, ".o"), entry.object, 0600);
-  if (written)
-    written = writeBytes(file(request.key, ".json"), sidecarText(request, entry), 0600);
-  if (!written) {
-    if (!isUnwritable.exchange(true))
-      log(fmt::format("cache: {}; kernels stay in memory", written.error().message));
-    return;
-  }
-  evict(request.key);
+  if (Status written = write(key, entry); !written && !isUnwritable.exchange(true))
+    log(fmt::format("cache: {}; kernels stay in memory", written.error().message));
 }
+
+//===----------------------------------------------------------------------===//
+// Locks
+//===----------------------------------------------------------------------===//
+
+CacheDirectory::Lock::~Lock() { close(descriptor); }
+
+// One byte of one file for each key: nothing to clean up, and the kernel frees what the dead
+// held. Two keys on one byte only wait for each other.
+std::unique_ptr<CacheDirectory::Lock> CacheDirectory::lock(const CacheKey &key, std::chrono::milliseconds patience) {
+  if (!isWritable() || isUnwritable || !makeDirectories(directory) || !distrust().empty())
+    return nullptr;
+  const int descriptor = open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0)
+    return nullptr;
+  auto lock = std::make_unique<Lock>(descriptor);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (int pauseMs = 1;; pauseMs = std::min(2 * pauseMs, 50)) {
+    struct flock region = {};
+    region.l_type = F_WRLCK;
+    region.l_whence = SEEK_SET;
+    region.l_start = static_cast<off_t>(std::stoull(key.hex().substr(0, 12), nullptr, 16));
+    region.l_len = 1;
+    if (fcntl(descriptor, F_OFD_SETLK, &region) == 0)
+      return lock;
+    if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || std::chrono::steady_clock::now() > deadline)
+      return nullptr;
+    std::this_thread::sleep_for(std::chrono::milliseconds(pauseMs));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// All entries
+//===----------------------------------------------------------------------===//
 
 // Least recently used first, until the rest fits; never what was just written.
 void CacheDirectory::evict(const std::string &newest) {
   struct Item {
     std::string key;
+    std::vector<std::string> files; // the sidecar first, so that none outlives its binary
     uint64_t bytes = 0;
     timespec used = {};
     bool hasSidecar = false;
@@ -152,13 +169,14 @@ void CacheDirectory::evict(const std::string &newest) {
     const std::string path = directory + "/" + name;
     if (!isOurs(name) || lstat(path.c_str(), &status) != 0)
       continue;
-    if (!isSidecar(name) && !isObject(name)) {
+    if (isTemporary(name)) {
       if (now - status.st_mtim.tv_sec > kAbandonedSeconds)
         unlink(path.c_str());
       continue;
     }
-    Item &item = items[name.substr(0, 64)];
-    item.key = name.substr(0, 64);
+    Item &item = items[keyOf(name)];
+    item.key = keyOf(name);
+    item.files.insert(isSidecar(name) ? item.files.begin() : item.files.end(), path);
     item.bytes += static_cast<uint64_t>(status.st_size);
     item.hasSidecar |= isSidecar(name);
     if (isSidecar(name) || !item.hasSidecar)
@@ -175,30 +193,69 @@ void CacheDirectory::evict(const std::string &newest) {
   for (const Item &item : order) {
     if (total <= limitBytes && item.hasSidecar)
       continue;
-    unlink(file(item.key, ".json").c_str()); // first, so that no sidecar outlives its object
-    unlink(file(item.key, ".o").c_str());
+    for (const std::string &path : item.files)
+      unlink(path.c_str());
     total -= item.bytes;
   }
 }
 
-std::vector<SidecarSummary> CacheDirectory::list() const {
-  std::vector<SidecarSummary> entries;
+std::vector<Sidecar> CacheDirectory::list() const {
+  std::vector<Sidecar> entries;
+  if (!distrust().empty())
+    return entries;
   for (const std::string &name : namesIn(directory)) {
     if (!isSidecar(name))
       continue;
-    Result<std::string> sidecar = readBytes(directory + "/" + name, kMaxSidecar);
-    if (!sidecar)
+    Result<std::string> text = readBytes(directory + "/" + name, kMaxSidecarBytes);
+    if (!text)
       continue; // evicted meanwhile
-    Result<SidecarSummary> summary = summarizeSidecar(*sidecar);
-    if (!summary)
-      continue;
-    summary->key = name.substr(0, 64);
-    entries.push_back(*std::move(summary));
+    Result<Sidecar> sidecar = readSidecar(*text);
+    if (sidecar && sidecar->key.hex() == keyOf(name))
+      entries.push_back(*std::move(sidecar));
   }
-  std::sort(entries.begin(), entries.end(), [](const SidecarSummary &a, const SidecarSummary &b) {
-    return std::tie(a.created, a.key) < std::tie(b.created, b.key);
+  std::sort(entries.begin(), entries.end(), [](const Sidecar &a, const Sidecar &b) {
+    return std::tie(a.entry.created, a.key.hex()) < std::tie(b.entry.created, b.key.hex());
   });
   return entries;
+}
+
+std::vector<CacheDirectory::Problem> CacheDirectory::verify(bool removes, int64_t &count) {
+  std::vector<Problem> problems;
+  if (::access(directory.c_str(), F_OK) != 0)
+    return problems;
+  if (std::string problem = distrust(); !problem.empty())
+    return {{"", problem, false}};
+  std::vector<std::string> names = namesIn(directory);
+  std::sort(names.begin(), names.end());
+  for (const std::string &name : names) {
+    if (!isSidecar(name))
+      continue;
+    bool isAbsent = false;
+    Result<CacheEntry> entry = read(keyOf(name), nullptr, isAbsent);
+    count += !isAbsent;
+    if (entry || isAbsent)
+      continue;
+    problems.push_back({keyOf(name), entry.error().message, false});
+    if (removes && isWritable())
+      problems.back().isRemoved = remove(keyOf(name)).ok();
+  }
+  return problems;
+}
+
+// The sidecar first, so that none outlives its binary.
+Status CacheDirectory::remove(const std::string &key) {
+  auto unlinkFile = [](const std::string &path) -> Status {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT)
+      return Error{ErrorCode::Io, fmt::format("cannot remove '{}': {}", path, std::strerror(errno))};
+    return {};
+  };
+  if (Status removed = unlinkFile(file(key, "json")); !removed)
+    return removed;
+  for (const std::string &name : namesIn(directory))
+    if (isOurs(name) && !isTemporary(name) && keyOf(name) == key)
+      if (Status removed = unlinkFile(directory + "/" + name); !removed)
+        return removed;
+  return {};
 }
 
 Result<int64_t> CacheDirectory::clear() {

@@ -1,58 +1,55 @@
-// One cached kernel: what its key is made of, and the JSON sidecar that lies beside the
-// object and says all of it in clear.
+// One cached kernel: a binary, and the JSON sidecar that lies beside it and says in clear
+// what it is. Nothing here knows what the binary is for.
+//
+//   {"schema": 2,
+//    "key": "89a3e1a5...",                        SHA-256 of the fields
+//    "fields": {"backend": "cpu", "ir": ...},     what the key is made of, in order
+//    "name": "alibi", "target": "cpu:avx512",     for people
+//    "kind": "o",                                 of the binary; the extension of its file
+//    "binary_bytes": 28272, "binary_sha256": "...",
+//    "variant": "attn.variant @alibi ...",        after simplification and mask extraction
+//    "report": {"schedules": [...]},              what the compiler tells: resources, timings
+//    "compiler": "...", "created": "2026-12-01T16:20:42Z", "compile_ms": 221.7,
+//    "sidecar_sha256": "..."}                     of all the text before this line
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "attnc/Status.h"
-#include "codegen/cpu/KernelConfig.h"
+#include "runtime/CacheKey.h"
 
 namespace attnc {
 
-struct Program;
+inline constexpr uint64_t kMaxBinaryBytes = uint64_t(64) << 20, kMaxSidecarBytes = uint64_t(4) << 20;
 
-// Everything that may change the code or its bits, and nothing else: no locations, no
-// captured values, and not the variant's name, so a renamed copy is a hit.
-struct KernelRequest {
-  std::string variantName; // for messages only
-  std::string canonicalIr;
-  cpu::KernelConfig config;
-  std::string configJson;
-  std::string key; // SHA-256 over schema, emitter and LLVM version, IR and configuration
-
-  KernelRequest(const Program &program, cpu::KernelConfig config);
-  std::string target() const;   // "cpu:avx512"
-  std::string describe() const; // "'alibi' for cpu:avx512 (f32, head dim 64, value dim 64)"
-};
-
-// What a compile gives and the cache keeps.
 struct CacheEntry {
-  std::string object;
-  std::string variantText; // after simplification and mask extraction
-  std::vector<cpu::ScheduleInfo> schedules;
-  std::string variantName, target, compiler, created;
-  double compileMs = 0;
+  std::string kind;          // "o", "cubin", "ptx": 1 to 8 of a-z0-9
+  std::string binary;        // at most kMaxBinaryBytes
+  std::string variantText;   // what block masks are made from
+  std::string report = "{}"; // a JSON object
+  std::string name, target, compiler;
+  std::string created;  // ISO 8601, UTC
+  double compileMs = 0; // the cache sets this and `created`
 };
 
-// Takes "variant" and "schedules" of the compiler's info, checking every field.
-Status readCompileInfo(std::string_view json, CacheEntry &entry);
+std::string sidecarText(const CacheKey &key, const CacheEntry &entry);
 
-std::string sidecarText(const KernelRequest &request, const CacheEntry &entry);
-// Everything but the object. The message says which field is wrong.
-Result<CacheEntry> readSidecar(std::string_view json, const KernelRequest &request);
-// Whether `object` is the one the sidecar was written for; empty, or what differs.
-std::string objectMismatch(std::string_view json, std::string_view object);
-
-// For listings: a sidecar read on trust, without a request to hold it against.
-struct SidecarSummary {
-  std::string key, variant, target, created;
-  uint64_t objectBytes = 0;
-  double compileMs = 0;
+// A sidecar whose own hash, schema and key are right.
+struct Sidecar {
+  CacheKey key;
+  CacheEntry entry; // without the binary
+  uint64_t binaryBytes = 0;
+  std::string binarySha256;
 };
-Result<SidecarSummary> summarizeSidecar(std::string_view json);
+std::string sidecarText(const Sidecar &sidecar);
+// Errors: Io; the message says which field is wrong.
+Result<Sidecar> readSidecar(std::string_view json);
+// Whether `binary` is the one the sidecar was written for; empty, or what differs.
+std::string binaryMismatch(const Sidecar &sidecar, std::string_view binary);
 
+bool isBinaryKind(std::string_view kind);
 std::string utcNow(); // ISO 8601
 
 } // namespace attnc

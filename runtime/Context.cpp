@@ -7,22 +7,13 @@
 
 #include "codegen/cuda/KernelConfig.h"
 #include "ir/Program.h"
-#include "runtime/KernelCache.h"
+#include "runtime/ContextState.h"
+#include "runtime/CpuKernel.h"
 #include "runtime/KernelState.h"
 #include "runtime/Suggest.h"
 #include "runtime/cuda/Nvrtc.h"
 
 namespace attnc {
-
-struct Context::State {
-  CompilerLibrary compiler;
-  KernelCache cache;
-  std::shared_ptr<Executor> executor;
-  std::string nvrtcPath;
-
-  State(std::vector<std::string> compilerPaths, KernelCache::Options options, std::shared_ptr<Executor> executor)
-      : compiler(std::move(compilerPaths)), cache(std::move(options), compiler), executor(std::move(executor)) {}
-};
 
 namespace {
 
@@ -176,6 +167,7 @@ Result<Context> Context::create(const ContextOptions &options) {
   cache.userDirectory = userCacheDirectory(options);
   cache.systemDirectories = options.systemCacheDirs;
   cache.limitBytes = options.cacheLimitBytes;
+  cache.memoryLimitBytes = options.memoryLimitBytes;
   cache.forbidJit = options.forbidJit;
   cache.log = options.log ? options.log : [](const std::string &) {};
   std::shared_ptr<Executor> executor = options.executor ? options.executor : makeThreadPool();
@@ -189,9 +181,10 @@ Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &op
   Result<cpu::KernelConfig> config = readOptions(program, options);
   if (!config)
     return config.error();
-  const KernelRequest request(program, *std::move(config));
   CompileInfo info;
-  Result<KernelCache::Loaded> loaded = state->cache.get(request, program, info);
+  Result<std::shared_ptr<const LoadedKernel>> loaded = state->cache.get<LoadedKernel>(
+      cpuRequest(program, *config), [&] { return compileCpu(program, *config, state->compiler, state->cache.log()); },
+      [&](const attnc::CacheEntry &entry) { return LoadedKernel::load(entry, *config); }, info);
   if (!loaded)
     return loaded.error();
   return Kernel(std::make_shared<Kernel::State>(Kernel::State{variant, underName((*loaded)->simplified, program.name),
@@ -224,16 +217,6 @@ Result<std::string> Context::dump(const Variant &variant, const CompileOptions &
   return std::move(output->bytes);
 }
 
-Result<std::vector<Context::CacheEntry>> Context::cacheEntries() const {
-  std::vector<CacheEntry> entries;
-  for (const SidecarSummary &summary : state->cache.list())
-    entries.push_back(
-        {summary.key, summary.variant, summary.target, summary.objectBytes, summary.created, summary.compileMs});
-  return entries;
-}
-
-Result<int64_t> Context::clearCache() const { return state->cache.clear(); }
-std::string Context::cacheDirectory() const { return state->cache.directory(); }
 Executor &Context::executor() const { return *state->executor; }
 
 } // namespace attnc

@@ -1,18 +1,20 @@
 #include "runtime/KernelCache.h"
 
 #include <chrono>
+#include <exception>
 
 #include <fmt/format.h>
 
-#include "ir/Program.h"
-
 namespace attnc {
+
+// Longer than a compile should take; after that a second one is better than waiting.
+static constexpr std::chrono::seconds kLockPatience(20);
 
 static double millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-KernelCache::KernelCache(Options given, CompilerLibrary &compiler) : options(std::move(given)), compiler(compiler) {
+KernelCache::KernelCache(Options given) : options(std::move(given)) {
   auto add = [&](const std::string &path, CacheDirectory::Access access) {
     directories.push_back(std::make_unique<CacheDirectory>(path, access, options.limitBytes, options.log));
   };
@@ -24,19 +26,32 @@ KernelCache::KernelCache(Options given, CompilerLibrary &compiler) : options(std
   }
 }
 
-Result<KernelCache::Loaded> KernelCache::get(const KernelRequest &request, const Program &program, CompileInfo &info) {
+Result<std::shared_ptr<const CacheEntry>> KernelCache::get(const CacheRequest &request, const Compile &compile,
+                                                           CompileInfo &info) {
+  return get<CacheEntry>(
+      request, compile,
+      [](const CacheEntry &entry) -> Result<std::shared_ptr<const CacheEntry>> {
+        return std::make_shared<const CacheEntry>(entry);
+      },
+      info);
+}
+
+Result<KernelCache::Loaded> KernelCache::getLoaded(const CacheRequest &request, const Compile &compile,
+                                                   const LoadAny &load, CompileInfo &info) {
   const auto start = std::chrono::steady_clock::now();
+  const std::string &key = request.key.hex();
   info = {};
-  info.key = request.key;
-  info.target = request.target();
+  info.key = key;
+  info.target = request.target;
 
   std::unique_lock lock(mutex);
-  if (auto found = memory.find(request.key); found != memory.end()) {
+  if (auto found = memory.find(key); found != memory.end()) {
+    uses.splice(uses.begin(), uses, found->second.use);
     info.fromMemory = true;
     info.milliseconds = millisecondsSince(start);
-    return found->second;
+    return found->second.found.loaded;
   }
-  std::shared_ptr<Flight> &slot = flights[request.key];
+  std::shared_ptr<Flight> &slot = flights[key];
   if (slot) {
     std::shared_ptr<Flight> flight = slot;
     landed.wait(lock, [&] { return flight->result.has_value(); });
@@ -46,87 +61,99 @@ Result<KernelCache::Loaded> KernelCache::get(const KernelRequest &request, const
   }
   std::shared_ptr<Flight> flight = slot = std::make_shared<Flight>();
   lock.unlock();
-  Result<Loaded> result = find(request, program, info);
+  Result<Found> found = find(request, compile, load, info);
   lock.lock();
-  if (result)
-    memory[request.key] = *result;
-  flight->result = result; // a failure is told to those who wait and then forgotten
-  flights.erase(request.key);
+  if (found)
+    remember(key, *found);
+  flight->result =
+      found ? Result<Loaded>(found->loaded) : Result<Loaded>(found.error()); // told, and a failure forgotten
+  flights.erase(key);
   lock.unlock();
   landed.notify_all();
   info.milliseconds = millisecondsSince(start);
-  return result;
+  return *flight->result;
 }
 
-Result<KernelCache::Loaded> KernelCache::find(const KernelRequest &request, const Program &program, CompileInfo &info) {
-  for (const auto &directory : directories) {
-    std::optional<CacheEntry> entry = directory->find(request);
-    if (!entry)
-      continue;
-    Result<Loaded> loaded = LoadedKernel::load(*entry, request.config);
-    if (loaded) {
-      info.fromDisk = true;
-      return loaded;
-    }
-    options.log(fmt::format("cache: entry {} in '{}' is ignored: {}", request.key.substr(0, 12), directory->path(),
-                            loaded.error().message));
+// Whoever waits for a flight must be told, so nothing may be thrown past it.
+Result<KernelCache::Found> KernelCache::find(const CacheRequest &request, const Compile &compile, const LoadAny &load,
+                                             CompileInfo &info) try {
+  std::optional<Found> found = findOnDisk(request, load);
+  std::unique_ptr<CacheDirectory::Lock> lock;
+  if (!found && !options.forbidJit && user) {
+    lock = user->lock(request.key, kLockPatience);
+    found = findOnDisk(request, load); // another process may have made it meanwhile
+  }
+  if (found) {
+    info.fromDisk = true;
+    return *std::move(found);
   }
   if (options.forbidJit)
     return Error{ErrorCode::JitForbidden,
-                 fmt::format("variant {} is not in the cache, and compiling is forbidden; compile it "
-                             "once without forbidJit, or name a system cache directory that holds "
-                             "key {}",
-                             request.describe(), request.key)};
-  return compile(request, program);
+                 fmt::format("variant {} is not in the cache, and compiling is forbidden; make it with `{}` or without "
+                             "forbidJit, or import or name a system cache directory that holds key {}",
+                             request.what, request.remedy, request.key.hex())};
+  return compileNow(request, compile, load);
+} catch (const std::exception &error) {
+  return Error{ErrorCode::Internal, fmt::format("the kernel cache failed at {}: {}", request.what, error.what())};
 }
 
-Result<KernelCache::Loaded> KernelCache::compile(const KernelRequest &request, const Program &program) {
-  options.log(fmt::format("compile: {} starts, key {}", request.describe(), request.key.substr(0, 12)));
+std::optional<KernelCache::Found> KernelCache::findOnDisk(const CacheRequest &request, const LoadAny &load) {
+  for (const auto &directory : directories) {
+    std::optional<CacheEntry> entry = directory->find(request.key);
+    if (!entry)
+      continue;
+    Result<Loaded> loaded = load(*entry);
+    if (loaded)
+      return Found{*std::move(loaded), entry->binary.size()};
+    options.log(fmt::format("cache: entry {} in '{}' is ignored: {}", request.key.brief(), directory->path(),
+                            loaded.error().message));
+  }
+  return std::nullopt;
+}
+
+Result<KernelCache::Found> KernelCache::compileNow(const CacheRequest &request, const Compile &compile,
+                                                   const LoadAny &load) {
+  options.log(fmt::format("compile: {} starts, key {}", request.what, request.key.brief()));
   const auto start = std::chrono::steady_clock::now();
   auto fail = [&](const Error &error) {
-    options.log(fmt::format("compile: {} failed: {}", request.describe(), error.message));
+    options.log(
+        fmt::format("compile: {} failed after {:.1f} ms: {}", request.what, millisecondsSince(start), error.message));
     return error;
   };
-  Result<CompilerOutput> output = compiler.compile(print(program, PrintLocations::Yes), request.configJson, "object");
-  if (!output)
-    return fail(output.error());
-  for (const std::string &warning : output->warnings)
-    options.log("compile: " + warning);
-  CacheEntry entry;
-  entry.object = std::move(output->bytes);
-  entry.variantName = request.variantName;
-  entry.target = request.target();
-  entry.compiler = compiler.build();
-  entry.created = utcNow();
-  entry.compileMs = millisecondsSince(start);
-  if (Status read = readCompileInfo(output->info, entry); !read)
-    return fail({ErrorCode::Internal, "the compiler's info: " + read.error().message});
-  Result<Loaded> loaded = LoadedKernel::load(entry, request.config);
+  Result<CacheEntry> entry = compile();
+  if (!entry)
+    return fail(entry.error());
+  entry->target = request.target;
+  entry->created = utcNow();
+  entry->compileMs = millisecondsSince(start);
+  Result<Loaded> loaded = load(*entry);
   if (!loaded)
     return fail(loaded.error());
   options.log(
-      fmt::format("compile: {} done in {:.1f} ms, {} bytes", request.describe(), entry.compileMs, entry.object.size()));
+      fmt::format("compile: {} done in {:.1f} ms, {} bytes", request.what, entry->compileMs, entry->binary.size()));
   if (user)
-    user->publish(request, entry);
-  return loaded;
+    user->publish(request.key, *entry);
+  return Found{*std::move(loaded), entry->binary.size()};
 }
 
-std::vector<SidecarSummary> KernelCache::list() const {
-  std::vector<SidecarSummary> entries;
-  for (const auto &directory : directories)
-    for (SidecarSummary &summary : directory->list())
-      entries.push_back(std::move(summary));
-  return entries;
-}
-
-Result<int64_t> KernelCache::clear() {
-  {
-    std::lock_guard lock(mutex);
-    memory.clear();
+// What is dropped here lives on in the kernels that hold it.
+void KernelCache::remember(const std::string &key, const Found &found) {
+  uses.push_front(key);
+  memory[key] = {found, uses.begin()};
+  memoryBytes += found.bytes;
+  while (memoryBytes > options.memoryLimitBytes && !uses.empty()) {
+    auto oldest = memory.find(uses.back());
+    memoryBytes -= oldest->second.found.bytes;
+    memory.erase(oldest);
+    uses.pop_back();
   }
-  return user ? user->clear() : Result<int64_t>(int64_t(0));
 }
 
-std::string KernelCache::directory() const { return user ? user->path() : ""; }
+void KernelCache::forgetMemory() {
+  std::lock_guard lock(mutex);
+  memory.clear();
+  uses.clear();
+  memoryBytes = 0;
+}
 
 } // namespace attnc

@@ -21,7 +21,10 @@ struct ContextOptions {
   std::string cacheDir = {};
   // Read-only directories looked at before cacheDir (pre-built kernels).
   std::vector<std::string> systemCacheDirs = {};
+  // Of cacheDir; beyond it the least recently used kernels are removed.
   uint64_t cacheLimitBytes = uint64_t(1) << 30;
+  // Of the binaries behind the kernels that are kept in memory for the next compile().
+  uint64_t memoryLimitBytes = uint64_t(256) << 20;
   // A miss is an error instead of a compile.
   bool forbidJit = false;
   // Path of libattnc_compiler.so. Empty: $ATTNC_COMPILER, else beside libattnc.
@@ -103,14 +106,50 @@ public:
   // "cubin". Never cached. No GPU is needed.
   Result<std::string> dump(const Variant &variant, const CompileOptions &options, const std::string &stage) const;
 
+  // Kernels made ahead of time: compiles what the cache lacks, `jobs` at once (0: one a
+  // processor). Gives one result an item; `done`, if set, is called after each, never twice
+  // at once.
+  struct WarmItem {
+    Variant variant;
+    CompileOptions options = {};
+  };
+  std::vector<Result<CompileInfo>>
+  warm(const std::vector<WarmItem> &items, int jobs = 0,
+       const std::function<void(size_t index, const Result<CompileInfo> &result)> &done = {}) const;
+
   struct CacheEntry {
     std::string key, variant, target;
-    uint64_t bytes = 0;
+    std::string kind; // of the binary: "o", "cubin", "ptx"
+    std::string directory;
+    uint64_t bytes = 0;  // of the binary
     std::string created; // ISO 8601, UTC
     double compileMs = 0;
   };
   Result<std::vector<CacheEntry>> cacheEntries() const;
+  // All that the cache knows of one kernel, as JSON. A unique beginning of its key is enough.
+  // Errors: NotFound; InvalidArgument where it fits several.
+  Result<std::string> cacheEntryJson(const std::string &keyPrefix) const;
+
+  struct CacheCheck {
+    struct Problem {
+      std::string key, directory, what; // an empty key: the directory itself
+      bool isRemoved = false;
+    };
+    int64_t entries = 0;
+    std::vector<Problem> problems;
+  };
+  // Reads and hashes every kernel on disk; those that are corrupt are removed if asked for.
+  Result<CacheCheck> verifyCache(bool removesCorrupt = false) const;
   Result<int64_t> clearCache() const; // entries removed
+
+  // Every good entry in one file (format: docs/cli.md). Gives their number.
+  Result<int64_t> exportCache(const std::string &path) const;
+  struct CacheImport {
+    int64_t imported = 0, present = 0; // present: the cache had it
+    std::vector<std::string> refused;  // what is wrong with each that was not taken
+  };
+  // Kernels are code: import what you would execute. Hashes tell damage, not intent.
+  Result<CacheImport> importCache(const std::string &path) const;
   std::string cacheDirectory() const;
   Executor &executor() const;
 

@@ -46,8 +46,9 @@ TEST_F(CacheTest, filesArePrivateAndCompletelyDescribed) {
     EXPECT_EQ(fs::status(files(extension)[0]).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(fs::status(options.cacheDir).permissions(), fs::perms::owner_all);
   const std::string sidecar = slurp(files(".json")[0]);
-  for (const char *field : {"schema", "key", "emitter_version", "llvm", "ir", "config", "variant", "schedules",
-                            "compile_ms", "created", "object_sha256", "object_bytes", "compiler"})
+  for (const char *field :
+       {"schema", "key", "fields", "emitter", "llvm", "ir", "config", "variant", "kind", "report", "schedules",
+        "compile_ms", "created", "binary_sha256", "binary_bytes", "compiler", "sidecar_sha256"})
     EXPECT_THAT(sidecar, HasSubstr("\"" + std::string(field) + "\"")) << field;
 }
 
@@ -118,7 +119,7 @@ TEST_F(CacheTest, tamperingIsNoticed) {
   }
   for (const char *field :
        {"\"block_m\"", "\"scratch_bytes\"", "\"partial_floats\"", "\"llvm\"", "\"ir\"", "\"config\"", "\"key\"",
-        "\"schema\"", "\"object_bytes\"", "\"object_sha256\"", "\"variant\""}) {
+        "\"schema\"", "\"binary_bytes\"", "\"binary_sha256\"", "\"variant\""}) {
     std::string text = slurp(sidecar);
     size_t at = text.find(field);
     ASSERT_NE(at, text.npos) << field;
@@ -186,8 +187,8 @@ TEST_F(CacheTest, systemDirectoriesAreReadAndNeverWritten) {
   EXPECT_TRUE(compile().fromDisk);
   options.forbidJit = false;
   compile(causalVariant(), 512);
-  EXPECT_EQ(std::distance(fs::directory_iterator(system), fs::directory_iterator()), 2) << "object and sidecar";
-  EXPECT_EQ(std::distance(fs::directory_iterator(options.cacheDir), fs::directory_iterator()), 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(system), fs::directory_iterator()), 3) << "object, sidecar, lock";
+  EXPECT_EQ(std::distance(fs::directory_iterator(options.cacheDir), fs::directory_iterator()), 3);
 }
 
 TEST_F(CacheTest, forbidJitNamesVariantTargetAndKey) {
