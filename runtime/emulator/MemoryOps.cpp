@@ -178,7 +178,8 @@ void checkLanes(Warp &warp, const Instruction &i, const uint64_t *addresses, uin
   });
   if (isAscending)
     return;
-  std::sort(order, order + count, [&](int x, int y) { return addresses[x] < addresses[y]; });
+  std::sort(order, order + count,
+            [&](int x, int y) { return addresses[x] != addresses[y] ? addresses[x] < addresses[y] : x < y; });
   for (int k = 1; k < count; ++k) {
     const int x = order[k - 1], y = order[k];
     if (addresses[x] == addresses[y] && std::memcmp(values + 16 * x, values + 16 * y, bytes) != 0)
