@@ -75,7 +75,7 @@ void findLoops(const CubinKernel &kernel, size_t end, KernelStatistics &statisti
   }
 }
 
-std::string padded(std::string text, size_t width, bool isLeft = false) {
+std::string padded(const std::string &text, size_t width, bool isLeft = false) {
   const std::string space(text.size() < width ? width - text.size() : 0, ' ');
   return isLeft ? text + space : space + text;
 }

@@ -80,7 +80,8 @@ constexpr Row kOpcodes[] = {
     {0x1C4, "REDUX", Kind::Lanes}, {0x1C5, "WARPGROUP", Kind::Barrier}, {0x1C6, "FENCE", Kind::Barrier},
     {0x1C8, "USETMAXREG", Kind::Control}, {0x1CA, "UGETNEXTWORKID", Kind::Control},
     {0x1E3, "UTCATOMSWS", Kind::Tensor}, {0x1E6, "UTCSHIFT", Kind::Tensor}, {0x1E7, "UTCCP", Kind::Tensor},
-    {0x1E9, "UTCBAR", Kind::Barrier}, {0x1EA, "UTCMMA", Kind::Tensor}, {0x1ED, "STTM", Kind::Tensor}, {0x1EE, "LDTM", Kind::Tensor},
+    {0x1E9, "UTCBAR", Kind::Barrier}, {0x1EA, "UTCMMA", Kind::Tensor}, {0x1ED, "STTM", Kind::Tensor},
+    {0x1EE, "LDTM", Kind::Tensor},
     {0x1F0, "HGMMA", Kind::Tensor}, {0x1F3, "QGMMA", Kind::Tensor},
 };
 // clang-format on

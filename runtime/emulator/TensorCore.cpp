@@ -117,59 +117,56 @@ Scaled scale(float value, int smallestExponent) {
   return scaled;
 }
 
-struct FusedAdder {
-  int smallestExponent; // of the operands' type
-  int fractionBits;
-  int depth; // products to one addition
+// Whether a product is not finite for its factors' sake; an overflow is the sum's.
+bool isSpecialProduct(float a, float b) { return !std::isfinite(a) || !std::isfinite(b); }
 
-  // c + sum of a[i] b[i * stride], `depth` of them.
-  float add(const float *a, const float *b, int stride, float c) const {
-    constexpr int kProductBits = 46, kZeroExponent = -126;
-    Scaled terms[kDepth + 1];
-    float plain = c; // decides where an operand is not finite
-    for (int i = 0; i < depth; ++i) {
-      const Scaled x = scale(a[i], smallestExponent), y = scale(b[i * stride], smallestExponent);
-      terms[i] = {x.significand * y.significand, x.exponent + y.exponent};
-      plain += a[i] * b[i * stride];
-    }
-    const Scaled start = scale(c, kZeroExponent);
-    terms[depth] = {start.significand * (int64_t(1) << 23), start.exponent};
-    bool isFinite = std::isfinite(c);
-    for (int i = 0; i < depth; ++i)
-      isFinite &= std::isfinite(a[i]) && std::isfinite(b[i * stride]);
-    if (!isFinite)
-      return canonical(plain);
-
-    int largest = kZeroExponent - 2 * 126;
-    for (int i = 0; i <= depth; ++i) {
-      if (terms[i].significand == 0)
-        terms[i].exponent = kZeroExponent;
-      largest = std::max(largest, terms[i].exponent);
-    }
-    int64_t sum = 0;
-    for (int i = 0; i <= depth; ++i) {
-      const int drop = std::min(kProductBits - fractionBits + largest - terms[i].exponent, 63);
-      const int64_t significand = terms[i].significand;
-      sum += significand < 0 ? -(-significand >> drop) : significand >> drop;
-    }
-    const double exact = std::ldexp(static_cast<double>(sum), largest - fractionBits);
-    if (std::fabs(exact) >= 0x1p128)
-      return exact < 0 ? -INFINITY : INFINITY;
-    return toF32(exact, Rounding::Zero);
+// c + sum of a[i] b[i], `count` of them, all finite, with `fractionBits` kept of each addend.
+float addFused(const Scaled *a, const Scaled *b, int count, float c, int fractionBits) {
+  constexpr int kProductBits = 46, kSmallest = -126; // zeros count as this small
+  const Scaled start = scale(c, kSmallest);
+  int64_t terms[kDepth + 1] = {start.significand * (int64_t(1) << 23)};
+  int exponents[kDepth + 1] = {start.significand == 0 ? kSmallest : start.exponent};
+  int largest = exponents[0];
+  for (int i = 0; i < count; ++i) {
+    terms[i + 1] = a[i].significand * b[i].significand;
+    exponents[i + 1] = terms[i + 1] == 0 ? kSmallest : a[i].exponent + b[i].exponent;
+    largest = std::max(largest, exponents[i + 1]);
   }
-};
+  int64_t sum = 0;
+  for (int i = 0; i <= count; ++i) {
+    const int drop = std::min(kProductBits - fractionBits + largest - exponents[i], 63);
+    sum += terms[i] < 0 ? -(-terms[i] >> drop) : terms[i] >> drop;
+  }
+  const double exact = std::ldexp(static_cast<double>(sum), largest - fractionBits);
+  if (std::fabs(exact) >= 0x1p128)
+    return exact < 0 ? -INFINITY : INFINITY;
+  return toF32(exact, Rounding::Zero);
+}
 
 void multiplyFused(HalfType type, TensorCoreRounding rounding, const TileA &a, const TileB &b, int depth,
                    const float *const *c, float *const *d) {
   const bool isAmpere = rounding == TensorCoreRounding::Ampere;
-  const FusedAdder adder{type == HalfType::F16 ? -14 : -126, isAmpere ? 24 : 25,
-                         isAmpere ? std::min(depth, kHalfDepth) : depth};
+  const int smallest = type == HalfType::F16 ? -14 : -126, fractionBits = isAmpere ? 24 : 25;
+  const int step = isAmpere ? std::min(depth, kHalfDepth) : depth;
+  Scaled rows[kRows][kDepth], columns[kColumns][kDepth];
+  bool isFinite = true; // of all factors
+  for (int k = 0; k < depth; ++k) {
+    for (int row = 0; row < kRows; ++row)
+      rows[row][k] = scale(a.at[row][k], smallest), isFinite &= std::isfinite(a.at[row][k]);
+    for (int slot = 0; slot < kColumns; ++slot)
+      columns[slot][k] = scale(b.at[k][slot], smallest), isFinite &= std::isfinite(b.at[k][slot]);
+  }
   for (int row = 0; row < kRows; ++row)
     for (int slot = 0; slot < kColumns; ++slot) {
       const int part = row / 8 * 2 + slot / 4, lane = row % 8 * 4 + slot % 4;
       float sum = c ? c[part][lane] : 0.0F;
-      for (int k = 0; k < depth; k += adder.depth)
-        sum = adder.add(&a.at[row][k], &b.at[k][slot], kColumns, sum);
+      for (int k = 0; k < depth; k += step) {
+        float plain = sum; // infinite or NaN as an infinite or NaN factor makes it
+        for (int i = k; i < k + step && !isFinite; ++i)
+          plain += isSpecialProduct(a.at[row][i], b.at[i][slot]) ? a.at[row][i] * b.at[i][slot] : 0.0F;
+        sum = std::isfinite(plain) ? addFused(&rows[row][k], &columns[slot][k], step, sum, fractionBits)
+                                   : canonical(plain);
+      }
       d[part][lane] = sum;
     }
 }

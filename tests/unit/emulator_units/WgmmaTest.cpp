@@ -52,7 +52,6 @@ uint32_t place(const MatrixDescriptor &d, Major major, int row, int k) {
   const uint32_t pattern = base + atomRow * width;
   if (d.swizzle != 0)
     piece ^= pattern / 128 % (d.swizzle / 16); // rows of 128 bytes exchange their pieces
-  // A row of a narrower swizzle may start in the middle of 128 bytes.
   return base + atomRow * width + piece * 16 + column % 8 * 2;
 }
 
