@@ -11,7 +11,7 @@
 
 namespace attnc::cli {
 
-enum ExitCode { kOk = 0, kBadInput = 1, kUsage = 2, kInternal = 3, kDiffers = 4 };
+enum ExitCode { kOk = 0, kBadInput = 1, kUsage = 2, kInternal = 3, kDiffers = 4, kCorrupt = 5 };
 
 struct GlobalOptions {
   std::string cacheDir;
@@ -76,5 +76,6 @@ void addCompletion(CLI::App &app, const GlobalOptions &global);
 void addDump(CLI::App &app, const GlobalOptions &global);
 void addMask(CLI::App &app, const GlobalOptions &global);
 void addRun(CLI::App &app, const GlobalOptions &global);
+void addWarm(CLI::App &app, const GlobalOptions &global);
 
 } // namespace attnc::cli

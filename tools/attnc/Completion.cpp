@@ -5,6 +5,10 @@
 
 namespace attnc::cli {
 
+static std::vector<const CLI::App *> commandsIn(const CLI::App &app) {
+  return app.get_subcommands([](const CLI::App *) { return true; });
+}
+
 static std::string optionsOf(const CLI::App &app) {
   std::string words;
   for (const CLI::Option *option : app.get_options())
@@ -13,9 +17,17 @@ static std::string optionsOf(const CLI::App &app) {
   return words;
 }
 
+// And those of the commands within, as of `cache verify`.
+static std::string allOptionsOf(const CLI::App &app) {
+  std::string words = optionsOf(app);
+  for (const CLI::App *command : commandsIn(app))
+    words += optionsOf(*command);
+  return words;
+}
+
 static std::string commandsOf(const CLI::App &app) {
   std::string words;
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+  for (const CLI::App *command : commandsIn(app))
     words += command->get_name() + " ";
   return words;
 }
@@ -27,9 +39,9 @@ static void printBash(const CLI::App &app) {
              "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
              "    case ${{COMP_WORDS[i]}} in\n",
              commandsOf(app), optionsOf(app));
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
-    fmt::print("      {}) words='{}{}{}'; break ;;\n", command->get_name(), commandsOf(*command), optionsOf(*command),
-               optionsOf(app));
+  for (const CLI::App *command : commandsIn(app))
+    fmt::print("      {}) words='{}{}{}'; break ;;\n", command->get_name(), commandsOf(*command),
+               allOptionsOf(*command), optionsOf(app));
   fmt::print("    esac\n  done\n"
              "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\") $(compgen -f -- \"$word\"))\n}}\n"
              "complete -o filenames -F _attnc attnc\n");
@@ -40,12 +52,18 @@ static void printFish(const CLI::App &app) {
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
       fmt::print("complete -c attnc -l {}\n", name);
-  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; })) {
+  for (const CLI::App *command : commandsIn(app)) {
     if (const std::string inner = commandsOf(*command); !inner.empty())
       fmt::print("complete -c attnc -n '__fish_seen_subcommand_from {}' -a '{}'\n", command->get_name(), inner);
     for (const CLI::Option *option : command->get_options())
       for (const std::string &name : option->get_lnames())
         fmt::print("complete -c attnc -n '__fish_seen_subcommand_from {}' -l {}\n", command->get_name(), name);
+    for (const CLI::App *inner : commandsIn(*command))
+      for (const CLI::Option *option : inner->get_options())
+        for (const std::string &name : option->get_lnames())
+          fmt::print(
+              "complete -c attnc -n '__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}' -l {}\n",
+              command->get_name(), inner->get_name(), name);
   }
 }
 

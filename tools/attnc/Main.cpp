@@ -29,7 +29,8 @@ static int runTool(int argc, char **argv) {
              "  attnc run std:causal --query q.npy --key k.npy --value v.npy --output o.npy --compare\n"
              "  attnc mask std:sliding_window --size 2048 --param window=256\n\n"
              "Exit codes: 0 done, 1 wrong variant or input, 2 wrong usage, 3 a defect of attnc,\n"
-             "            4 --compare found a difference beyond the tolerance.");
+             "            4 --compare found a difference beyond the tolerance,\n"
+             "            5 kernels of the cache or of an import are corrupt.");
   app.require_subcommand(1);
   app.fallthrough();
   app.failure_message(usageMessage);
@@ -45,6 +46,7 @@ static int runTool(int argc, char **argv) {
   addMask(app, global);
   addBench(app, global);
   addCache(app, global);
+  addWarm(app, global);
   addCompletion(app, global);
   try {
     app.parse(argc, argv);
