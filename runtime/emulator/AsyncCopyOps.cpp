@@ -5,6 +5,7 @@
 
 #include "runtime/emulator/AsyncCopies.h"
 #include "runtime/emulator/Form.h"
+#include "runtime/emulator/Hopper.h"
 #include "runtime/emulator/Lanes.h"
 #include "runtime/emulator/MemoryDecode.h"
 
@@ -120,9 +121,7 @@ Flow runWaitGroup(Warp &warp, const Instruction &i, uint32_t) {
 }
 
 Flow runWaitAll(Warp &warp, const Instruction &, uint32_t) {
-  finishOldest(warp, warp.copies.pending.size());
-  warp.copies.groups.clear();
-  warp.copies.uncommitted = 0;
+  landAllCopies(warp);
   return Flow::Next;
 }
 
@@ -172,6 +171,10 @@ void decodeCopy(Form &form) {
 void decodeCp(Form &form) {
   if (!form.take("async"))
     return form.fail("only cp.async is known");
+  if (form.take("bulk"))
+    return decodeBulkCopy(form);
+  if (form.take("mbarrier"))
+    return decodeArriveOfCopies(form);
   if (form.take("commit_group")) {
     form.expectOperands(0, 0);
     return form.use(kCopy, runCommit);
@@ -189,6 +192,12 @@ void decodeCp(Form &form) {
 }
 
 } // namespace
+
+void landAllCopies(Warp &warp) {
+  finishOldest(warp, warp.copies.pending.size());
+  warp.copies.groups.clear();
+  warp.copies.uncommitted = 0;
+}
 
 void landSomeCopy(Warp &warp) {
   Machine &machine = *warp.cta->machine;

@@ -55,17 +55,20 @@ Status checkShape(const Launch &launch) {
   return {};
 }
 
-Status placeParameters(const Program &program, const Launch &launch, std::vector<uint8_t> &into) {
+Status placeParameters(Machine &machine, const Program &program, const Launch &launch) {
   if (launch.arguments.size() != program.parameters.size())
     return invalid("kernel '" + program.name + "' takes " + std::to_string(program.parameters.size()) +
                    " arguments, not " + std::to_string(launch.arguments.size()));
-  into.assign(program.parameterBytes + 64, 0);
+  constexpr size_t kAlignment = 128;
+  machine.parameterStorage.assign(program.parameterBytes + 2 * kAlignment, 0);
+  machine.parameters = machine.parameterStorage.data();
+  machine.parameters += (kAlignment - reinterpret_cast<uintptr_t>(machine.parameters) % kAlignment) % kAlignment;
   for (size_t k = 0; k < launch.arguments.size(); ++k) {
     const ParameterInfo &parameter = program.parameters[k];
     if (launch.arguments[k].size() != parameter.bytes)
       return invalid("argument " + std::to_string(k) + " of kernel '" + program.name + "' has " +
                      std::to_string(launch.arguments[k].size()) + " bytes, not " + std::to_string(parameter.bytes));
-    std::memcpy(into.data() + parameter.offset, launch.arguments[k].data(), parameter.bytes);
+    std::memcpy(machine.parameters + parameter.offset, launch.arguments[k].data(), parameter.bytes);
   }
   return {};
 }
@@ -190,11 +193,11 @@ Result<Report> run(const Module &module, const Launch &launch, std::span<const M
   machine.random.seed(options.seed);
   machine.rounding = options.rounding;
   machine.counts.assign(program->code.size(), 0);
-  if (Status status = placeParameters(*program, launch, machine.parameters); !status)
+  if (Status status = placeParameters(machine, *program, launch); !status)
     return status.error();
   for (const MemoryRegion &region : memory)
     machine.memory.add(region.name, region.data, region.bytes, region.isWritable);
-  machine.memory.add("kernel parameters", machine.parameters.data(), machine.parameters.size(), false);
+  machine.memory.add("kernel parameters", machine.parameters, program->parameterBytes, false);
   if (Status status = placeVariables(machine, module.state().tree); !status)
     return status.error();
   machine.memory.sort();

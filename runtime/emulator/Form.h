@@ -101,5 +101,7 @@ const OpcodeTable &barrierOpcodes();
 const OpcodeTable &warpOpcodes();
 const OpcodeTable &matrixOpcodes();
 const OpcodeTable &asyncCopyOpcodes();
+const OpcodeTable &mbarrierOpcodes();
+const OpcodeTable &wgmmaOpcodes();
 
 } // namespace attnc::emulator

@@ -135,7 +135,8 @@ struct Machine {
   const Launch *launch = nullptr;
   Options options;
   GlobalMemory memory;
-  std::vector<uint8_t> parameters;
+  std::vector<uint8_t> parameterStorage;
+  uint8_t *parameters = nullptr; // aligned for tensor maps
   std::vector<uint64_t> variableAddresses;
   std::vector<std::unique_ptr<uint8_t[]>> variables;
   std::vector<uint64_t> counts; // executions by pc

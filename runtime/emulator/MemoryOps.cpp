@@ -154,7 +154,7 @@ template <typename Element, typename Word> Flow runLoad(Warp &warp, const Instru
 // Kernel parameters are the same for all lanes; the decoder has checked the bounds.
 template <typename Element, typename Word> Flow runLoadParameter(Warp &warp, const Instruction &i, uint32_t mask) {
   const int32_t *targets = warp.cta->machine->program->operands.data() + i.operands;
-  const uint8_t *from = warp.cta->machine->parameters.data() + i.immediate;
+  const uint8_t *from = warp.cta->machine->parameters + i.immediate;
   for (int k = 0; k < i.width; ++k) {
     if (targets[k] < 0)
       continue;

@@ -20,7 +20,7 @@ enum class Flow : uint8_t {
   Next,  // on to the next instruction
   Jump,  // the handler moved the fragments itself
   Block, // on to the next, but not before another warp wakes this one
-  Retry, // this instruction again, after other warps ran: a wait
+  Yield, // on to the next, after other warps ran: it waits for them
   Exit,  // the lanes have ended
 };
 

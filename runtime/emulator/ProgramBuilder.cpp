@@ -15,7 +15,7 @@ const std::unordered_map<std::string_view, void (*)(Form &)> &opcodes() {
     for (const OpcodeTable *rows :
          {&integerOpcodes(), &bitOpcodes(), &arithmeticOpcodes(), &specialFunctionOpcodes(), &compareOpcodes(),
           &convertOpcodes(), &moveOpcodes(), &memoryOpcodes(), &atomicOpcodes(), &controlOpcodes(), &barrierOpcodes(),
-          &warpOpcodes(), &matrixOpcodes(), &asyncCopyOpcodes()})
+          &warpOpcodes(), &matrixOpcodes(), &asyncCopyOpcodes(), &mbarrierOpcodes(), &wgmmaOpcodes()})
       for (const OpcodeRow &row : *rows)
         table.emplace(row.base, row.decode);
     return table;

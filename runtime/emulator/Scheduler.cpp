@@ -29,7 +29,7 @@ uint64_t specialValue(const Machine &machine, const Cta &cta, int warp, int lane
   case Constant:
     return preset.value;
   case ParameterAddress:
-    return reinterpret_cast<uint64_t>(machine.parameters.data()) + preset.value;
+    return reinterpret_cast<uint64_t>(machine.parameters) + preset.value;
   case VariableAddress:
     return machine.variableAddresses[size_t(preset.index)] + preset.value;
   case DynamicShared:
@@ -190,7 +190,7 @@ bool isCycling(Warp &warp) {
   const std::vector<uint32_t> registers(warp.registers, warp.registers + words);
   for (uint64_t step = 0; step < kLongestCycle; ++step) {
     const Stop stop = runWarp(warp, 1);
-    if ((stop != Stop::Budget && stop != Stop::Retrying) || machine.events != events)
+    if ((stop != Stop::Budget && stop != Stop::Yielding) || machine.events != events)
       return false;
     if (warp.pc == pc && warp.active == active && std::equal(registers.begin(), registers.end(), warp.registers) &&
         std::ranges::equal(others, warp.others,

@@ -108,8 +108,9 @@ Stop runWarp(Warp &warp, uint64_t budget) {
       stop = Stop::Blocked;
       break;
     }
-    if (flow == Flow::Retry) {
-      stop = Stop::Retrying;
+    if (flow == Flow::Yield) {
+      ++warp.pc;
+      stop = Stop::Yielding;
       break;
     }
     // Exit: the remaining lanes go on.

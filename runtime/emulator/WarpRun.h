@@ -5,7 +5,7 @@
 
 namespace attnc::emulator {
 
-enum class Stop : uint8_t { Budget, Blocked, Retrying, Done };
+enum class Stop : uint8_t { Budget, Blocked, Yielding, Done };
 
 // Runs up to `budget` instructions of a ready warp.
 Stop runWarp(Warp &warp, uint64_t budget);
