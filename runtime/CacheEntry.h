@@ -25,13 +25,15 @@ namespace attnc {
 inline constexpr uint64_t kMaxBinaryBytes = uint64_t(64) << 20, kMaxSidecarBytes = uint64_t(4) << 20;
 
 struct CacheEntry {
-  std::string kind;          // "o", "cubin", "ptx": 1 to 8 of a-z0-9
-  std::string binary;        // at most kMaxBinaryBytes
-  std::string variantText;   // what block masks are made from
-  std::string report = "{}"; // a JSON object
-  std::string name, target, compiler;
-  std::string created;  // ISO 8601, UTC
-  double compileMs = 0; // the cache sets this and `created`
+  std::string kind = {};        // "o", "cubin", "ptx": 1 to 8 of a-z0-9
+  std::string binary = {};      // at most kMaxBinaryBytes
+  std::string variantText = {}; // what block masks are made from
+  std::string report = "{}";    // a JSON object
+  std::string name = {}, compiler = {};
+  // The cache sets these after a compile.
+  std::string target = {};
+  std::string created = {}; // ISO 8601, UTC
+  double compileMs = 0;
 };
 
 std::string sidecarText(const CacheKey &key, const CacheEntry &entry);

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-COMMANDS = ["check", "list", "dump", "run", "mask", "bench", "cache", "completion"]
+COMMANDS = ["check", "list", "dump", "run", "mask", "bench", "cache", "warm", "completion"]
 
 
 @pytest.fixture

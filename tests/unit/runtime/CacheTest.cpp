@@ -198,6 +198,8 @@ TEST_F(CacheTest, forbidJitNamesVariantTargetAndKey) {
   EXPECT_EQ(kernel.error().code, ErrorCode::JitForbidden);
   EXPECT_THAT(kernel.error().message, HasSubstr("variant 'causal' for cpu:"));
   EXPECT_THAT(kernel.error().message, HasSubstr("compiling is forbidden"));
+  EXPECT_THAT(kernel.error().message,
+              HasSubstr("`attnc warm FILE:causal --dtype=f32 --head-dim=8x4 --split-size=1024 --target=cpu:"));
 }
 
 TEST_F(CacheTest, leastRecentlyUsedGoesFirst) {
@@ -243,6 +245,67 @@ TEST_F(CacheTest, listsAndClears) {
   EXPECT_EQ(*one.clearCache(), 2);
   EXPECT_TRUE(one.cacheEntries()->empty());
   EXPECT_TRUE(isCompiled(compile()));
+}
+
+TEST_F(CacheTest, showsOneEntryByUniquePrefix) {
+  const std::string key = compile().key;
+  Context one = context();
+  for (size_t digits : {64, 12, 1})
+    EXPECT_THAT(*one.cacheEntryJson(key.substr(0, digits)), HasSubstr("\"key\": \"" + key)) << digits;
+  EXPECT_EQ(one.cacheEntryJson("").error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(one.cacheEntryJson("../x").error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(one.cacheEntryJson(key + "0").error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(one.cacheEntryJson(std::string(64, '0')).error().code, ErrorCode::NotFound);
+  std::set<char> firsts = {key[0]};
+  for (int split = 64; split < 64 * 64; split += 64)
+    if (const std::string other = compile(causalVariant(), split).key; !firsts.insert(other[0]).second) {
+      EXPECT_THAT(one.cacheEntryJson(other.substr(0, 1)).error().message, HasSubstr("keys begin with"));
+      return;
+    }
+  FAIL() << "63 keys, and no two begin alike";
+}
+
+TEST_F(CacheTest, verifyFindsAndRemovesWhatIsCorrupt) {
+  EXPECT_EQ(context().verifyCache()->entries, 0) << "no directory yet";
+  const std::string key = compile().key;
+  compile(causalVariant(), 512);
+  EXPECT_TRUE(context().verifyCache()->problems.empty());
+  fs::resize_file(fs::path(options.cacheDir) / (key + ".o"), 10);
+  auto check = context().verifyCache();
+  EXPECT_EQ(check->entries, 2);
+  ASSERT_EQ(check->problems.size(), 1u);
+  EXPECT_EQ(check->problems[0].key, key);
+  EXPECT_THAT(check->problems[0].what, HasSubstr("has 10 bytes"));
+  EXPECT_FALSE(check->problems[0].isRemoved);
+  EXPECT_TRUE(context().verifyCache(true)->problems[0].isRemoved);
+  check = context().verifyCache();
+  EXPECT_EQ(check->entries, 1);
+  EXPECT_TRUE(check->problems.empty());
+  EXPECT_EQ(files(".o").size(), 1u);
+  fs::remove(files(".o")[0]);
+  EXPECT_EQ(context().verifyCache()->problems.size(), 1u) << "a sidecar alone";
+}
+
+// One result an item in the items' order, each key compiled once, failures beside successes.
+TEST_F(CacheTest, warmCompilesWhatIsMissing) {
+  compile(causalVariant(), 64);
+  std::vector<Context::WarmItem> items;
+  for (int split : {64, 128, 192, 128})
+    items.push_back({causalVariant(), fakeOptions(split)});
+  items.push_back({causalVariant("broken"), fakeOptions(256)});
+  const int before = fakeCompileCount();
+  std::set<size_t> told;
+  auto results = context().warm(items, 3, [&](size_t index, const auto &) { told.insert(index); });
+  ASSERT_EQ(results.size(), 5u);
+  EXPECT_EQ(told.size(), 5u);
+  EXPECT_EQ(fakeCompileCount() - before, 3);
+  EXPECT_TRUE(results[0]->fromDisk);
+  EXPECT_TRUE(isCompiled(*results[2]));
+  EXPECT_EQ(results[1]->key, results[3]->key);
+  EXPECT_EQ(results[4].error().code, ErrorCode::InvalidVariant);
+  options.forbidJit = true;
+  EXPECT_TRUE(compile(causalVariant(), 192).fromDisk);
+  EXPECT_TRUE(context().warm({}).empty());
 }
 
 TEST_F(CacheTest, failuresAreReportedAndForgotten) {
