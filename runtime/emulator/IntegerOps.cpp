@@ -249,13 +249,39 @@ void decodeSad(Form &form) {
   });
 }
 
+// c plus the product of four bytes each; `detail` says which operands have signs.
+Flow runDotOfBytes(Warp &warp, const Instruction &i, uint32_t mask) {
+  const auto byteOf = [](uint32_t word, int k, bool isSignedByte) {
+    const auto byte = uint8_t(word >> (8 * k));
+    return isSignedByte ? int32_t(int8_t(byte)) : int32_t(byte);
+  };
+  forLanes(mask, [&](int lane) {
+    uint32_t sum = warp.words(i.c)[lane];
+    for (int k = 0; k < 4; ++k)
+      sum += uint32_t(byteOf(warp.words(i.a)[lane], k, (i.detail & 1) != 0) *
+                      byteOf(warp.words(i.b)[lane], k, (i.detail & 2) != 0));
+    warp.words(i.d)[lane] = sum;
+  });
+  return Flow::Next;
+}
+
+void decodeDotOfBytes(Form &form) {
+  const Type a = form.type(), b = form.type();
+  if (bitsOf(a) != 32 || bitsOf(b) != 32 || isFloat(a) || isFloat(b))
+    return form.fail("its types must be .u32 or .s32");
+  form.standard(Type::B32, {a, b, Type::B32});
+  form.instruction.detail = (isSigned(a) ? 1U : 0U) | (isSigned(b) ? 2U : 0U);
+  form.use(InstructionClass::Integer, runDotOfBytes);
+}
+
 } // namespace
 
 const OpcodeTable &integerOpcodes() {
-  static const OpcodeTable kTable = {
-      {"add", decodeAdd},     {"sub", decodeAdd},    {"mul", decodeMul}, {"mad", decodeMad},    {"mul24", decodeMul24},
-      {"mad24", decodeMul24}, {"div", decodeDiv},    {"rem", decodeRem}, {"min", decodeMinMax}, {"max", decodeMinMax},
-      {"neg", decodeNegAbs},  {"abs", decodeNegAbs}, {"sad", decodeSad}};
+  static const OpcodeTable kTable = {{"add", decodeAdd},    {"sub", decodeAdd},        {"mul", decodeMul},
+                                     {"mad", decodeMad},    {"mul24", decodeMul24},    {"mad24", decodeMul24},
+                                     {"div", decodeDiv},    {"rem", decodeRem},        {"min", decodeMinMax},
+                                     {"max", decodeMinMax}, {"neg", decodeNegAbs},     {"abs", decodeNegAbs},
+                                     {"sad", decodeSad},    {"dp4a", decodeDotOfBytes}};
   return kTable;
 }
 

@@ -44,6 +44,8 @@ std::string ProgramBuilder::build(const PtxFunction &kernel) {
   for (size_t index = 0; index < functions.size(); ++index)
     if (std::string error = decodeFunction(int(index)); !error.empty())
       return error;
+  if (isRecursive())
+    return "kernel '" + program.name + "' calls functions recursively, which the emulator has no stack for";
   if (std::string error = resolveLabels(); !error.empty())
     return error;
   program.staticSharedBytes = sharedBytes;
@@ -54,6 +56,22 @@ std::string ProgramBuilder::build(const PtxFunction &kernel) {
     return "kernel '" + program.name + "' declares more shared or local memory than any device has";
   assignSlots(program, values, effects);
   return {};
+}
+
+bool ProgramBuilder::isRecursive() const {
+  // Removes functions that call none of those that are left; what stays is on a cycle or
+  // leads to one.
+  std::vector<bool> isLeft(functions.size(), true);
+  for (bool hasChanged = true; hasChanged;) {
+    hasChanged = false;
+    for (size_t index = 0; index < functions.size(); ++index) {
+      const bool callsOne = std::ranges::any_of(
+          calls, [&](const auto &call) { return size_t(call.first) == index && isLeft[size_t(call.second)]; });
+      if (isLeft[index] && !callsOne)
+        isLeft[index] = false, hasChanged = true;
+    }
+  }
+  return std::ranges::find(isLeft, true) != isLeft.end();
 }
 
 uint32_t ProgramBuilder::allocate(uint32_t &total, uint64_t bytes, uint32_t alignment) {
@@ -262,6 +280,7 @@ void ProgramBuilder::call(Form &form, const PtxOperand *results, std::string_vie
   currentFunction = caller;
   noteAccess(form.instruction.d, true);
   callFixups.push_back({int(program.code.size()), index});
+  calls.emplace_back(currentFunction, index);
 }
 
 void ProgramBuilder::appendEmpty() {

@@ -99,6 +99,7 @@ private:
   std::string decodeFunction(int index);
   std::string decodeInstruction(const PtxInstruction &source);
   std::string resolveLabels();
+  bool isRecursive() const;
   Place frameVariable(const PtxVariable &variable);
   uint32_t allocate(uint32_t &total, uint64_t bytes, uint32_t alignment);
   void appendEmpty();
@@ -114,7 +115,8 @@ private:
   std::unordered_map<std::string_view, Place> modulePlaces;
   std::vector<Fixup> fixups;
   std::vector<CallFixup> callFixups;
-  std::vector<std::vector<int>> pcOf; // by function and statement
+  std::vector<std::pair<int, int>> calls; // caller and callee
+  std::vector<std::vector<int>> pcOf;     // by function and statement
   int currentFunction = 0;
   int scope = 0;
   uint32_t sharedBytes = 0;

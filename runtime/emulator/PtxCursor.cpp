@@ -67,6 +67,15 @@ std::string_view PtxCursor::word() {
   return text.substr(begin, at - begin);
 }
 
+std::string_view PtxCursor::directive() {
+  if (peek() != '.')
+    return {};
+  const size_t begin = at++;
+  while (at < text.size() && isWordCharacter(text[at]))
+    ++at;
+  return text.substr(begin, at - begin);
+}
+
 std::string_view PtxCursor::dottedWord() {
   if (atEnd())
     return {};

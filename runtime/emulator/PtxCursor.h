@@ -20,7 +20,9 @@ public:
   void expect(char c);
   // A name: letters, digits, _ $ %. Empty if there is none.
   std::string_view word();
-  // A name that continues through dots and double colons: an opcode or a directive.
+  // A name with a dot before it.
+  std::string_view directive();
+  // A name that continues through dots and double colons: an opcode.
   std::string_view dottedWord();
   std::string_view quoted();
   std::string_view restOfLine();

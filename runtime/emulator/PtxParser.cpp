@@ -27,7 +27,7 @@ public:
 
 private:
   void parseModuleDirective() {
-    const std::string_view directive = cursor.dottedWord();
+    const std::string_view directive = cursor.directive();
     if (directive == ".version") {
       cursor.restOfLine();
     } else if (directive == ".target") {
@@ -96,7 +96,7 @@ private:
         parseBody(function, 0, 0);
         break;
       }
-      const std::string_view directive = cursor.dottedWord();
+      const std::string_view directive = cursor.directive();
       if (directive != ".maxntid" && directive != ".reqntid" && directive != ".minnctapersm" &&
           directive != ".maxnreg" && directive != ".noreturn" && directive != ".reqnctapercluster" &&
           directive != ".explicitcluster" && directive != ".maxclusterrank" && directive != ".pragma")
@@ -112,7 +112,7 @@ private:
 
   void parseParameters(std::vector<PtxVariable> &into) {
     while (!cursor.accept(')') && !cursor.atEnd()) {
-      const auto space = spaceOf(cursor.dottedWord());
+      const auto space = spaceOf(cursor.directive());
       if (!space)
         return cursor.fail("a parameter's state space is missing");
       parseVariables(*space, into, 0, '\0');
@@ -127,7 +127,7 @@ private:
     variable.scope = scope;
     bool hasType = false;
     while (cursor.peek() == '.') {
-      const std::string_view attribute = cursor.dottedWord();
+      const std::string_view attribute = cursor.directive();
       if (attribute == ".align") {
         variable.alignment = uint32_t(cursor.integer());
         if (variable.alignment == 0 || variable.alignment > 4096 ||
@@ -243,7 +243,7 @@ private:
   }
 
   void parseBodyDirective(PtxFunction &function, int scope) {
-    const std::string_view directive = cursor.dottedWord();
+    const std::string_view directive = cursor.directive();
     if (directive == ".loc")
       parseLocation();
     else if (directive == ".file")
@@ -293,7 +293,7 @@ private:
     if (cursor.peek() == '.') {
       const size_t at = cursor.position();
       const int line = cursor.line();
-      if (cursor.dottedWord() == ".branchtargets") {
+      if (cursor.directive() == ".branchtargets") {
         PtxBranchTable table{name, scope, {}};
         do
           table.targets.push_back(cursor.word());
