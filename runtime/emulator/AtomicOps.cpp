@@ -135,7 +135,7 @@ void decodeAtomic(Form &form) {
   if (isCas)
     i.c = form.read(form.operand(first + 2), type);
   if (!isReduction)
-    i.d = form.write(form.operand(0), type);
+    i.d = form.writeOrSink(form.operand(0), type);
   i.width = uint8_t(*operation);
   if (isFloat(type)) {
     if (*operation == Operation::Add)

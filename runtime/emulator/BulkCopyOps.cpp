@@ -122,7 +122,7 @@ Flow runStore(Warp &warp, const Instruction &i, uint32_t mask) {
       const std::span<const int32_t> span(coordinates.data(), map.rank);
       visitBox(map, span, address, [&](const BoxPiece &piece) {
         if (piece.end > piece.begin)
-          checkShared(warp, i, access, piece.shared, 16, false);
+          checkShared(warp, i, access, piece.shared, std::min(16U, map.boxRowBytes()), false);
       });
       static_cast<void>(copyBoxToGlobal(map, span, cta.shared, address)); // checked above
     } else {

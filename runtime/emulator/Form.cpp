@@ -131,6 +131,8 @@ void Form::expectOperands(size_t least, size_t most) {
 
 int32_t Form::writeWide(const PtxOperand &operand, Type type, int &bits) {
   bits = bitsOf(type);
+  if (bits > 64)
+    fail("values of 128 bits are not known");
   if (operand.kind == Kind::Discarded)
     return -1;
   const int32_t number =
@@ -149,7 +151,13 @@ int32_t Form::writeWide(const PtxOperand &operand, Type type, int &bits) {
   return number;
 }
 
+int32_t Form::writeOrSink(const PtxOperand &operand, Type type) {
+  return operand.kind == Kind::Discarded ? -1 : write(operand, type);
+}
+
 int32_t Form::write(const PtxOperand &operand, Type type) {
+  if (operand.kind == Kind::Discarded)
+    fail("its destination is a sink");
   int bits = 0;
   const int32_t number = writeWide(operand, type, bits);
   if (bits != bitsOf(type) && !(bitsOf(type) == 8 && bits == 16))
@@ -159,6 +167,8 @@ int32_t Form::write(const PtxOperand &operand, Type type) {
 
 int32_t Form::readWide(const PtxOperand &operand, Type type, int &bits) {
   bits = bitsOf(type);
+  if (bits > 64)
+    fail("values of 128 bits are not known");
   if (operand.kind == Kind::Integer || operand.kind == Kind::Float32 || operand.kind == Kind::Float64)
     return builder.constantValue(literalBits(operand, type), bits);
   if (operand.kind != Kind::Name || operand.isNegated || !operand.paired.empty()) {
@@ -264,8 +274,6 @@ void Form::standard(Type d, std::initializer_list<Type> sources) {
     ++index;
   }
   instruction.d = write(operand(0), d);
-  if (operand(0).kind == Kind::Discarded)
-    fail("its destination is a sink");
 }
 
 Form::Address Form::address(const PtxOperand &operand, Space space) {

@@ -32,10 +32,12 @@ public:
   size_t operandCount() const { return source.operands.size(); }
   const PtxOperand &operand(size_t index) const;
   void expectOperands(size_t least, size_t most);
-  // Slots of operands; `type` says how wide it must be. A sink `_` gives -1 as a destination.
+  // Slots of operands; `type` says how wide it must be.
   int32_t write(const PtxOperand &operand, Type type);
+  int32_t writeOrSink(const PtxOperand &operand, Type type); // -1 for a sink `_`
   int32_t read(const PtxOperand &operand, Type type);
-  // For ld, st and cvt: a register may be wider than the type. Its width comes back.
+  // For ld, st and cvt: a register may be wider than the type. Its width comes back. A sink
+  // gives -1.
   int32_t writeWide(const PtxOperand &operand, Type type, int &bits);
   int32_t readWide(const PtxOperand &operand, Type type, int &bits);
   // The register is read and partly written, as an accumulator.

@@ -114,7 +114,7 @@ void decodeMatrixAccess(Form &form) {
   i.operands = uint32_t(operands.size());
   i.width = uint8_t(count);
   for (const PtxOperand &element : elements)
-    operands.push_back(isLoad ? form.write(element, Type::B32) : form.read(element, Type::B32));
+    operands.push_back(isLoad ? form.writeOrSink(element, Type::B32) : form.read(element, Type::B32));
   i.detail |= isTransposed ? kIsTransposed : 0;
   if (isLoad)
     form.use(InstructionClass::LoadMatrix, runLdmatrix);
@@ -191,9 +191,6 @@ void decodeMma(Form &form) {
     for (const PtxOperand &element : elements)
       operands.push_back(k == 0 ? form.write(element, Type::B32) : form.read(element, Type::B32));
   }
-  for (size_t k = 0; k < 4; ++k)
-    if (operands[i.operands + k] < 0)
-      return form.fail("its destination is a sink");
   form.use(InstructionClass::Mma, a == Type::F16 ? runMma<HalfType::F16> : runMma<HalfType::BF16>);
 }
 

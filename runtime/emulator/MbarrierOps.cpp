@@ -129,7 +129,7 @@ void decodeArriveForm(Form &form, bool hasToken, bool expects, bool arrives) {
   else if (form.operandCount() > first + 1)
     i.c = form.read(form.operand(first + 1), Type::B32);
   if (hasToken)
-    i.d = form.write(form.operand(0), Type::B64);
+    i.d = form.writeOrSink(form.operand(0), Type::B64);
   i.width = uint8_t((expects ? kExpects : 0) | (arrives ? kArrives : 0));
   form.use(kMbarrier, runArrive);
 }

@@ -84,7 +84,7 @@ void decodePacking(Form &form, Type type, bool isPack) {
   if (!isPack)
     i.a = form.read(form.operand(1), type);
   for (const PtxOperand &one : vector.elements)
-    operands.push_back(isPack ? form.read(one, element) : form.write(one, element));
+    operands.push_back(isPack ? form.read(one, element) : form.writeOrSink(one, element));
   if (isPack)
     i.d = form.write(form.operand(0), type);
   form.use(kMove, isPack ? runPack : runUnpack);
@@ -115,8 +115,6 @@ void decodeMov(Form &form) {
     return form.fail("its type is not known");
   i.a = form.read(value, type);
   i.d = form.write(target, type);
-  if (i.d < 0)
-    return form.fail("its destination is a sink");
   form.isMove = true;
   form.use(kMove, isWide ? runMove<uint64_t> : runMove<uint32_t>);
 }

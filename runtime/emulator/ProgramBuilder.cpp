@@ -6,7 +6,8 @@ namespace attnc::emulator {
 
 namespace {
 
-constexpr uint32_t kMaxFrameBytes = 1 << 20;
+constexpr uint32_t kMaxFrameBytes = 1 << 18;
+constexpr uint32_t kMaxParameterBytes = 32764;
 constexpr uint32_t kMaxSharedBytes = 1 << 20;
 
 const std::unordered_map<std::string_view, void (*)(Form &)> &opcodes() {
@@ -52,6 +53,8 @@ std::string ProgramBuilder::build(const PtxFunction &kernel) {
   program.dynamicSharedOffset = (sharedBytes + 1023) & ~1023U;
   if (!hasDynamicShared)
     program.dynamicSharedOffset = sharedBytes;
+  if (program.parameterBytes > kMaxParameterBytes)
+    return "kernel '" + program.name + "' has more bytes of parameters than any device takes";
   if (sharedBytes > kMaxSharedBytes || program.localBytes > kMaxFrameBytes)
     return "kernel '" + program.name + "' declares more shared or local memory than any device has";
   assignSlots(program, values, effects);

@@ -87,7 +87,7 @@ void decodeShfl(Form &form) {
   i.b = form.read(form.operand(2), Type::B32);
   i.c = form.read(form.operand(3), Type::B32);
   i.e = form.read(form.operand(4), Type::B32);
-  i.d = form.write(form.operand(0), Type::B32);
+  i.d = form.writeOrSink(form.operand(0), Type::B32);
   if (!form.operand(0).paired.empty())
     i.p = form.writePredicate(form.operand(0).paired);
   form.use(kShuffle, handler);
@@ -165,7 +165,7 @@ void decodeMatch(Form &form) {
   Instruction &i = form.instruction;
   i.a = form.read(form.operand(1), type);
   i.e = form.read(form.operand(2), Type::B32);
-  i.d = form.write(form.operand(0), Type::B32);
+  i.d = form.writeOrSink(form.operand(0), Type::B32);
   if (!form.operand(0).paired.empty())
     i.p = form.writePredicate(form.operand(0).paired);
   if (type == Type::B32)

@@ -161,11 +161,8 @@ void decodeProduct(Form &form) {
   i.operands = uint32_t(operands.size());
   if (form.operand(0).elements.size() != size_t(n) / 2)
     return form.fail("it names another number of accumulators");
-  for (const PtxOperand &element : form.operand(0).elements) {
+  for (const PtxOperand &element : form.operand(0).elements)
     operands.push_back(form.readWrite(element, Type::F32));
-    if (operands.back() < 0)
-      return form.fail("an accumulator is a sink");
-  }
   if (isInRegisters) {
     if (form.operand(1).elements.size() != 4)
       return form.fail("A has four registers");
