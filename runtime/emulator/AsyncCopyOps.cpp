@@ -26,7 +26,8 @@ void land(Warp &warp, AsyncBatch &batch) {
       return;
     uint8_t *to = cta.shared.data() + batch.target[size_t(lane)];
     const size_t bytes = batch.sourceBytes[size_t(lane)];
-    std::memcpy(to, reinterpret_cast<const void *>(batch.source[size_t(lane)]), bytes);
+    if (bytes > 0) // else the address may be any
+      std::memcpy(to, reinterpret_cast<const void *>(batch.source[size_t(lane)]), bytes);
     std::memset(to + bytes, 0, batch.bytes - bytes);
   });
   ++cta.machine->events;

@@ -1,8 +1,8 @@
 // The public face: parses modules, checks a launch's shape, and runs it.
 #include "runtime/emulator/Emulator.h"
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "runtime/emulator/Machine.h"
 #include "runtime/emulator/ProgramBuilder.h"
@@ -85,7 +85,7 @@ Status placeVariables(Machine &machine, const PtxModule &tree) {
     auto storage = std::make_unique<uint8_t[]>(bytes + kAlignment);
     uint8_t *data = storage.get();
     data += (kAlignment - reinterpret_cast<uintptr_t>(data) % kAlignment) % kAlignment;
-    std::memcpy(data, variable.initial.data(), variable.initial.size());
+    std::ranges::copy(variable.initial, data);
     machine.variableAddresses[k] = reinterpret_cast<uint64_t>(data);
     machine.memory.add(std::string(variable.name), data, bytes, variable.space == Space::Global);
     machine.variables.push_back(std::move(storage));
