@@ -26,8 +26,9 @@ void land(Warp &warp, AsyncBatch &batch) {
       return;
     uint8_t *to = cta.shared.data() + batch.target[size_t(lane)];
     const size_t bytes = batch.sourceBytes[size_t(lane)];
-    if (bytes > 0) // else the address may be any
-      std::memcpy(to, reinterpret_cast<const void *>(batch.source[size_t(lane)]), bytes);
+    const auto *from = reinterpret_cast<const void *>(batch.source[size_t(lane)]); // NOLINT(performance-no-int-to-ptr)
+    if (bytes > 0)                                                                 // else the address may be any
+      std::memcpy(to, from, bytes);
     std::memset(to + bytes, 0, batch.bytes - bytes);
   });
   ++cta.machine->events;

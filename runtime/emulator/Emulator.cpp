@@ -99,6 +99,7 @@ Status placeVariables(Machine &machine, const PtxModule &tree) {
       if (target == 0)
         return Error{ErrorCode::Unsupported, "variable '" + std::string(tree.variables[k].name) + "' points to '" +
                                                  std::string(pointer.name) + "', which has no address here"};
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the address of our own storage
       uint8_t *at = reinterpret_cast<uint8_t *>(machine.variableAddresses[k]) + pointer.at;
       uint64_t offset = 0;
       std::memcpy(&offset, at, sizeof(offset));
