@@ -28,8 +28,10 @@ Result<int64_t> exportCache(const KernelCache &cache, const std::string &path) {
   std::set<std::string> seen;
   for (const auto &layer : cache.layers())
     for (const Sidecar &listed : layer->list()) {
-      std::optional<CacheEntry> entry;
-      if (seen.contains(listed.key.hex()) || !(entry = layer->find(listed.key)))
+      if (seen.contains(listed.key.hex()))
+        continue;
+      const std::optional<CacheEntry> entry = layer->find(listed.key, /*isUse=*/false);
+      if (!entry)
         continue; // a bad one is logged
       seen.insert(listed.key.hex());
       const std::string sidecar = sidecarText(listed.key, *entry);
@@ -50,16 +52,22 @@ Result<int64_t> exportCache(const KernelCache &cache, const std::string &path) {
 
 namespace {
 
-// The numbers of "word A B"; nothing else may stand in the line.
-bool readNumbers(std::string_view line, std::string_view word, uint64_t &first, std::string_view &rest) {
-  if (!line.starts_with(word))
-    return false;
-  line.remove_prefix(word.size());
-  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), first);
-  if (error != std::errc() || end == line.data() + line.size() || *end != ' ')
-    return false;
-  rest = line.substr(static_cast<size_t>(end + 1 - line.data()));
-  return true;
+// Decimal digits and nothing else.
+std::optional<uint64_t> readNumber(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// The two words after `first` in a line of three; empty where it is no such line.
+std::pair<std::string_view, std::string_view> wordsAfter(std::string_view first, std::string_view line) {
+  if (!line.starts_with(first))
+    return {};
+  line.remove_prefix(first.size());
+  const size_t space = line.find(' ');
+  if (space == line.npos)
+    return {};
+  return {line.substr(0, space), line.substr(space + 1)};
 }
 
 class Importer {
@@ -79,27 +87,22 @@ public:
       line = readLine(*file);
       if (!line)
         return bad("it is truncated");
-      uint64_t number = 0;
-      std::string_view rest;
-      if (readNumbers(*line, "end ", number, rest))
-        return number == entries && rest == beforeLine && file->left() == 0
+      if (auto [count, rest] = wordsAfter("end ", *line); !count.empty())
+        return readNumber(count) == entries && rest == beforeLine && file->left() == 0
                    ? Result<Context::CacheImport>(report)
                    : bad("its last line does not fit what stands before it");
-      if (!readNumbers(*line, "entry ", number, rest))
+      const auto [sidecarText, binaryText] = wordsAfter("entry ", *line);
+      const std::optional<uint64_t> sidecarBytes = readNumber(sidecarText), binaryBytes = readNumber(binaryText);
+      if (!sidecarBytes || !binaryBytes)
         return bad("expected 'entry SIDECAR_BYTES BINARY_BYTES' or 'end ENTRIES SHA256'");
-      if (Status read = readEntry(*file, number, rest); !read)
+      if (Status read = readEntry(*file, *sidecarBytes, *binaryBytes); !read)
         return read.error();
     }
   }
 
 private:
   // Sizes are held against what a cache may hold and what the file has before memory is taken.
-  Status readEntry(FileReader &file, uint64_t sidecarBytes, std::string_view binaryText) {
-    uint64_t binaryBytes = 0;
-    const char *end = binaryText.data() + binaryText.size();
-    auto [stopped, error] = std::from_chars(binaryText.data(), end, binaryBytes);
-    if (error != std::errc() || stopped != end)
-      return bad("expected 'entry SIDECAR_BYTES BINARY_BYTES'");
+  Status readEntry(FileReader &file, uint64_t sidecarBytes, uint64_t binaryBytes) {
     if (sidecarBytes > kMaxSidecarBytes || binaryBytes > kMaxBinaryBytes)
       return bad(fmt::format("an entry of {} + {} bytes, expected at most {} + {}", sidecarBytes, binaryBytes,
                              kMaxSidecarBytes, kMaxBinaryBytes));

@@ -77,7 +77,7 @@ Result<CacheEntry> CacheDirectory::read(const std::string &key, const CacheKey *
   return std::move(sidecar->entry);
 }
 
-std::optional<CacheEntry> CacheDirectory::find(const CacheKey &key) {
+std::optional<CacheEntry> CacheDirectory::find(const CacheKey &key, bool isUse) {
   if (!isTrusted())
     return std::nullopt;
   bool isAbsent = false;
@@ -87,7 +87,7 @@ std::optional<CacheEntry> CacheDirectory::find(const CacheKey &key) {
       log(fmt::format("cache: entry {} in '{}' is ignored: {}", key.brief(), directory, entry.error().message));
     return std::nullopt;
   }
-  if (isWritable()) // the time of last use, for eviction; one call, and nothing depends on it
+  if (isUse && isWritable()) // the time of last use, for eviction; one call, and nothing depends on it
     utimensat(AT_FDCWD, file(key.hex(), "json").c_str(), nullptr, 0);
   return *std::move(entry);
 }

@@ -27,8 +27,8 @@ public:
   const std::string &path() const { return directory; }
   bool isWritable() const { return access == Access::ReadWrite; }
 
-  // Absent, corrupt (logged) and untrusted (logged once) are all "no". A hit counts as a use.
-  std::optional<CacheEntry> find(const CacheKey &key);
+  // Absent, corrupt (logged) and untrusted (logged once) are all "no". A use is what eviction goes by.
+  std::optional<CacheEntry> find(const CacheKey &key, bool isUse = true);
   // Trouble is logged, and the layer is written no more. Evicts.
   void publish(const CacheKey &key, const CacheEntry &entry);
   // The same, with the trouble for the caller.

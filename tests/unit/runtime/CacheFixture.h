@@ -24,7 +24,7 @@ inline constexpr const char *kCausalIr = R"(attn.variant @causal {
 }
 )";
 
-inline Variant causalVariant(std::string name = "causal") {
+inline Variant causalVariant(const std::string &name = "causal") {
   std::string text = kCausalIr;
   text.replace(text.find("causal"), 6, name);
   auto variant = Variant::fromIr(text);
