@@ -24,6 +24,9 @@ void transpose(Matrix &matrix) {
 
 // The host address of a row; the lane's checks are those of a collective access.
 uint8_t *rowAt(Warp &warp, const Instruction &i, int lane, uint64_t address, bool isWrite) {
+  if (!warp.isChecked && address % kRowBytes == 0 && address < warp.cta->shared.size() &&
+      kRowBytes <= warp.cta->shared.size() - address)
+    return warp.cta->shared.data() + address;
   if (address % kRowBytes != 0) {
     warp.cta->machine->report(FindingKind::Misaligned, warp, lane, i,
                               "row address " + std::to_string(address) + " is not a multiple of 16");

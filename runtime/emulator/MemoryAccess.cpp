@@ -10,6 +10,8 @@ namespace attnc::emulator {
 
 namespace {
 
+constexpr uint64_t kWavefrontBytes = 128;
+
 const char *verb(AccessKind kind) {
   return kind == AccessKind::Read ? "read" : kind == AccessKind::Write ? "write" : "atomic access";
 }
@@ -147,31 +149,30 @@ uint8_t *genericBytes(Warp &warp, const Instruction &i, int lane, uint64_t addre
 }
 
 void countWavefronts(Profile &profile, const uint64_t *addresses, uint32_t mask, uint32_t bytes) {
-  // So many neighbouring lanes move 128 bytes; words that several lanes name count once.
+  // So many neighbouring lanes move 128 bytes; words that several lanes name count once. Lanes
+  // of 8 or 16 bytes are aligned to them, so the unit of a conflict is theirs, not the word.
   const int group = bytes <= 4 ? kLanes : std::max(1, int(kLanes * 4 / bytes));
+  const uint64_t unit = bytes == 8 || bytes == 16 ? bytes : 4;
+  const uint64_t banks = kWavefrontBytes / unit;
   for (int first = 0; first < kLanes; first += group) {
-    uint64_t words[kLanes * 4];
-    int count = 0;
-    for (int lane = first; lane < first + group; ++lane)
-      if ((mask & kLaneBits.bit[lane]) != 0)
-        for (uint64_t word = addresses[lane] / 4; word <= (addresses[lane] + bytes - 1) / 4 && count < kLanes * 4;
-             ++word)
-          words[count++] = word;
-    if (count == 0)
-      continue;
-    // The usual case without a sort: ascending words all different.
-    int perBank[32] = {};
-    bool isAscending = true;
-    for (int k = 1; k < count; ++k)
-      isAscending &= words[k] > words[k - 1];
-    if (!isAscending) {
-      std::sort(words, words + count);
-      count = int(std::unique(words, words + count) - words);
+    // The different units of each bank; mostly there is one, and the search is short.
+    uint64_t units[kWavefrontBytes / 4][kLanes];
+    int perBank[kWavefrontBytes / 4] = {};
+    int most = 0, different = 0;
+    for (int lane = first; lane < first + group; ++lane) {
+      if ((mask & kLaneBits.bit[lane]) == 0)
+        continue;
+      for (uint64_t at = addresses[lane] / unit; at <= (addresses[lane] + bytes - 1) / unit; ++at) {
+        uint64_t *const known = units[at % banks];
+        int &count = perBank[at % banks];
+        if (count == kLanes || std::find(known, known + count, at) != known + count)
+          continue;
+        known[count++] = at;
+        ++different;
+        most = std::max(most, count);
+      }
     }
-    int most = 0;
-    for (int k = 0; k < count; ++k)
-      most = std::max(most, ++perBank[words[k] % 32]);
-    profile.idealSharedWavefronts += uint64_t(count + 31) / 32;
+    profile.idealSharedWavefronts += (uint64_t(different) * unit + kWavefrontBytes - 1) / kWavefrontBytes;
     profile.sharedWavefronts += uint64_t(most);
   }
 }

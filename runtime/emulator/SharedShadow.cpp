@@ -34,6 +34,12 @@ SharedShadow::Verdict SharedShadow::read(const Access &access, uint32_t address,
   for (uint32_t w = address / 4, end = (address + bytes + 3) / 4; w < end; ++w) {
     Word &word = words[w];
     const uint8_t mask = bytesOfWord(w, address, bytes);
+    // The usual case: initialised by another agent, and that is known here.
+    if (word.initialised == 15 && word.writer != access.agent && word.writer != kNobody &&
+        access.clock[word.writer] >= word.clock) {
+      seen[w] = (seen[w] & ~15U) == now ? seen[w] | mask : now | mask;
+      continue;
+    }
     if ((word.initialised & mask) != mask) {
       note(Problem::Uninitialised, 0, w);
       word.initialised |= mask;
