@@ -5,11 +5,18 @@
 
 namespace attnc::cpu {
 
-static std::optional<DType> dtypeFromName(llvm::StringRef name) {
-  for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool})
-    if (name == llvm::StringRef(dtypeText(dtype)))
-      return dtype;
-  return std::nullopt;
+bool parseCaptures(const llvm::json::Object &config, std::vector<CaptureType> &captures) {
+  const llvm::json::Array *list = config.getArray("captures");
+  if (!list)
+    return true;
+  for (const llvm::json::Value &value : *list) {
+    const llvm::json::Object *capture = value.getAsObject();
+    auto dtype = dtypeFromText(capture ? capture->getString("dtype").value_or("") : "");
+    if (!dtype)
+      return false;
+    captures.push_back({capture->getString("name").value_or("").str(), *dtype});
+  }
+  return true;
 }
 
 static llvm::Error bad(llvm::StringRef field) {
@@ -28,7 +35,7 @@ llvm::Expected<KernelConfig> parseConfig(llvm::StringRef text) {
   if (!isa)
     return bad("isa");
   config.isa = *isa;
-  auto dtype = dtypeFromName(object->getString("dtype").value_or(""));
+  auto dtype = dtypeFromText(object->getString("dtype").value_or(""));
   if (!dtype || *dtype > DType::BF16)
     return bad("dtype");
   config.dtype = *dtype;
@@ -45,14 +52,8 @@ llvm::Expected<KernelConfig> parseConfig(llvm::StringRef text) {
     return bad("value_dim");
   if (!number("split_size", config.splitSize, kBlockN, 1 << 30) || config.splitSize % kBlockN)
     return bad("split_size");
-  if (const llvm::json::Array *captures = object->getArray("captures"))
-    for (const llvm::json::Value &value : *captures) {
-      const llvm::json::Object *capture = value.getAsObject();
-      auto dtype = dtypeFromName(capture ? capture->getString("dtype").value_or("") : "");
-      if (!dtype)
-        return bad("captures");
-      config.captures.push_back({capture->getString("name").value_or("").str(), *dtype});
-    }
+  if (!parseCaptures(*object, config.captures))
+    return bad("captures");
   return config;
 }
 

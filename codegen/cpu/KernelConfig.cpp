@@ -20,6 +20,13 @@ std::string_view dtypeText(DType dtype) {
   return "";
 }
 
+std::optional<DType> dtypeFromText(std::string_view name) {
+  for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool})
+    if (name == dtypeText(dtype))
+      return dtype;
+  return std::nullopt;
+}
+
 int64_t dtypeBytes(DType dtype) {
   switch (dtype) {
   case DType::F32:
@@ -37,15 +44,19 @@ int64_t dtypeBytes(DType dtype) {
 }
 
 // Names come from the front ends' identifiers: nothing in them needs escaping.
-std::string KernelConfig::toJson() const {
+std::string capturesToJson(const std::vector<CaptureType> &captures) {
   std::string list;
   for (const CaptureType &capture : captures)
     list += std::string(list.empty() ? "" : ", ") + "{\"name\": \"" + capture.name + "\", \"dtype\": \"" +
             std::string(dtypeText(capture.dtype)) + "\"}";
+  return "[" + list + "]";
+}
+
+std::string KernelConfig::toJson() const {
   return "{\"emitter\": " + std::to_string(kEmitterVersion) + ", \"isa\": \"" + std::string(isaName(isa)) +
          "\", \"dtype\": \"" + std::string(dtypeText(dtype)) + "\", \"head_dim\": " + std::to_string(headDim) +
          ", \"value_dim\": " + std::to_string(valueDim) + ", \"split_size\": " + std::to_string(splitSize) +
-         ", \"captures\": [" + list + "]}";
+         ", \"captures\": " + capturesToJson(captures) + "}";
 }
 
 } // namespace attnc::cpu

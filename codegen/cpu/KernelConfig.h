@@ -26,6 +26,7 @@ enum class Isa : uint8_t { Sse, Avx2, Avx512, Avx512Bf16, Neon };
 
 // dtypeName and dtypeSize for code that is linked without the runtime.
 std::string_view dtypeText(DType dtype);
+std::optional<DType> dtypeFromText(std::string_view name);
 int64_t dtypeBytes(DType dtype);
 
 std::string_view isaName(Isa isa); // "avx512_bf16"
@@ -38,6 +39,8 @@ struct CaptureType {
   DType dtype;
   bool operator==(const CaptureType &) const = default;
 };
+// The JSON array that parseCaptures (ConfigJson.h) reads.
+std::string capturesToJson(const std::vector<CaptureType> &captures);
 
 struct KernelConfig {
   Isa isa = Isa::Sse;

@@ -4,7 +4,7 @@
 
 namespace attnc::cuda {
 
-bool isArch(std::string_view name) {
+static bool isArch(std::string_view name) {
   return std::find(std::begin(kArches), std::end(kArches), name) != std::end(kArches);
 }
 
@@ -39,14 +39,10 @@ Status KernelConfig::check() const {
 }
 
 std::string KernelConfig::toJson() const {
-  std::string list;
-  for (const cpu::CaptureType &capture : captures)
-    list += std::string(list.empty() ? "" : ", ") + "{\"name\": \"" + capture.name + "\", \"dtype\": \"" +
-            std::string(cpu::dtypeText(capture.dtype)) + "\"}";
   return "{\"emitter\": " + std::to_string(kEmitterVersion) + ", \"arch\": \"" + arch + "\", \"dtype\": \"" +
          std::string(cpu::dtypeText(dtype)) + "\", \"head_dim\": " + std::to_string(headDim) +
          ", \"value_dim\": " + std::to_string(valueDim) + ", \"split_size\": " + std::to_string(splitSize) +
-         ", \"captures\": [" + list + "]}";
+         ", \"captures\": " + cpu::capturesToJson(captures) + "}";
 }
 
 // Shared memory a CTA may use: 163 KB on sm_80, 227 KB on sm_90 and sm_100, 99 KB elsewhere.
@@ -56,6 +52,7 @@ static int sharedLimit(const std::string &arch) {
   return arch == "sm_90a" || arch == "sm_100a" ? 227 << 10 : 99 << 10;
 }
 
+// Without column values.
 static int sharedBytes(const Schedule &s, int headDim, int valueDim) {
   const int query = s.blockM * headDim * 2, carry = s.blockM * valueDim * 4;
   const int tile = s.blockN * (headDim + valueDim) * 2;
@@ -68,28 +65,24 @@ Schedule chooseSchedule(const KernelConfig &config) {
   const int widest = std::max(headDim, valueDim);
   // Best first; the first that fits the architecture's shared memory is taken.
   static constexpr Schedule small[] = {
-      {64, 128, 2, true, 0}, // 64 KB at 64: eight warps, the next tile on its way while one is used
+      {64, 128, 2, true}, // 64 KB at 64: eight warps, the next tile on its way while one is used
   };
   static constexpr Schedule medium[] = {
-      {64, 128, 1, true, 0}, // 96 KB at 128: eight warps share a tile; a second stage would not fit beside the carry
-      {64, 64, 1, true, 0},
+      {64, 128, 1, true}, // 96 KB at 128: eight warps share a tile; a second stage would not fit beside the carry
+      {64, 64, 1, true},
   };
   // 32 keys: the accumulators of 256 columns leave registers for no wider scores, and Q
   // is read again from shared memory for the same reason.
   static constexpr Schedule large[] = {
-      {32, 64, 1, false, 0}, // 128 KB at 256
-      {32, 32, 1, false, 0}, // 80 KB
-      {32, 16, 1, false, 0},
+      {32, 64, 1, false}, // 128 KB at 256
+      {32, 32, 1, false}, // 80 KB
+      {32, 16, 1, false},
   };
   auto pick = [&](auto &list) {
-    Schedule chosen = list[std::size(list) - 1];
     for (const Schedule &each : list)
-      if (sharedBytes(each, headDim, valueDim) <= sharedLimit(config.arch)) {
-        chosen = each;
-        break;
-      }
-    chosen.sharedBytes = sharedBytes(chosen, headDim, valueDim);
-    return chosen;
+      if (sharedBytes(each, headDim, valueDim) <= sharedLimit(config.arch))
+        return each;
+    return list[std::size(list) - 1];
   };
   if (widest <= 64)
     return pick(small);

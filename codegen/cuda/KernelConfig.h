@@ -19,7 +19,6 @@ inline constexpr int kEmitterVersion = 1;
 // The targets: each names one compute capability, with its suffix where features of one
 // generation alone are meant.
 inline constexpr std::string_view kArches[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"};
-bool isArch(std::string_view name);
 
 struct KernelConfig {
   std::string arch = "sm_80";
@@ -41,7 +40,6 @@ struct Schedule {
   int blockM;            // queries of a CTA; a warp has 16
   int stages;            // tiles of K and V in shared memory
   bool queryInRegisters; // else it stays in shared memory
-  int sharedBytes;       // without column values
 };
 Schedule chooseSchedule(const KernelConfig &config);
 

@@ -25,9 +25,8 @@ template <class Config, class Mods> struct ForwardSm80 {
   using ValueLayout = TileLayout<kBlockN, kValueDim>;
 
   static constexpr int kCarryBytes = kBlockM * kValueDim * 4;
-  static constexpr int kSharesQuery = Config::kQueryInRegisters;
   static constexpr int kQueryBytes =
-      kSharesQuery ? (QueryLayout::kBytes > kCarryBytes ? QueryLayout::kBytes : kCarryBytes)
+      Config::kQueryInRegisters ? (QueryLayout::kBytes > kCarryBytes ? QueryLayout::kBytes : kCarryBytes)
                    : QueryLayout::kBytes + kCarryBytes;
   static constexpr int kStageBytes = KeyLayout::kBytes + ValueLayout::kBytes;
   static constexpr int kColumnBytes = Mods::kColumnValues * kBlockN * 4;
@@ -55,7 +54,7 @@ template <class Config, class Mods> struct ForwardSm80 {
       : params(params), call(params.call), batch(blockIdx.z), head(blockIdx.y),
         firstRow((gridDim.x - 1 - blockIdx.x) * kBlockM), warp(threadIdx.x >> 5), lane(threadIdx.x & 31) {
     querySpace = sharedAddress(shared);
-    carrySpace = (float *)(shared + (kSharesQuery ? 0 : QueryLayout::kBytes));
+    carrySpace = (float *)(shared + (Config::kQueryInRegisters ? 0 : QueryLayout::kBytes));
     stageSpace = querySpace + kQueryBytes;
     columnSpace = (u32 *)(shared + kQueryBytes + Config::kStages * kStageBytes);
     const int kvHead = head / (call.heads / call.kvHeads);
