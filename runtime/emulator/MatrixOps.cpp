@@ -38,16 +38,28 @@ uint8_t *rowAt(Warp &warp, const Instruction &i, int lane, uint64_t address, boo
   return warp.cta->shared.data() + address;
 }
 
+// One row address a lane, in the shared window.
+void gatherRows(Warp &warp, const Instruction &i, uint64_t (&addresses)[kLanes]) {
+  gatherAddresses(warp, i, addresses);
+  if ((i.detail & kSpaceMask) == uint32_t(MemorySpace::Generic))
+    for (uint64_t &address : addresses)
+      address -= kSharedWindow;
+}
+
+void countRows(Warp &warp, const Instruction &i, const uint64_t (&addresses)[kLanes]) {
+  if (warp.cta->machine->options.profile)
+    countWavefronts(warp.cta->machine->profile, addresses, i.width == 4 ? kAllLanes : (1U << (8 * i.width)) - 1,
+                    kRowBytes);
+}
+
 Flow runLdmatrix(Warp &warp, const Instruction &i, uint32_t mask) {
   if (!isWholeWarp(warp, i, mask))
     return Flow::Next;
   alignas(64) uint64_t addresses[kLanes];
-  gatherAddresses(warp, i, addresses);
+  gatherRows(warp, i, addresses);
   const int32_t *targets = warp.cta->machine->program->operands.data() + i.operands;
   alignas(64) Matrix matrices[4];
   for (int row = 0; row < 8 * i.width; ++row) {
-    if ((i.detail & kSpaceMask) == uint32_t(MemorySpace::Generic))
-      addresses[row] -= kSharedWindow;
     const uint8_t *from = rowAt(warp, i, row, addresses[row], false);
     if (from != nullptr)
       std::memcpy(matrices[row / 8][row % 8], from, kRowBytes);
@@ -60,9 +72,7 @@ Flow runLdmatrix(Warp &warp, const Instruction &i, uint32_t mask) {
     if (targets[k] >= 0)
       std::memcpy(warp.words(targets[k]), matrices[k], sizeof(Matrix));
   }
-  if (warp.cta->machine->options.profile)
-    countWavefronts(warp.cta->machine->profile, addresses, i.width == 4 ? kAllLanes : (1U << (8 * i.width)) - 1,
-                    kRowBytes);
+  countRows(warp, i, addresses);
   return Flow::Next;
 }
 
@@ -70,7 +80,7 @@ Flow runStmatrix(Warp &warp, const Instruction &i, uint32_t mask) {
   if (!isWholeWarp(warp, i, mask))
     return Flow::Next;
   alignas(64) uint64_t addresses[kLanes];
-  gatherAddresses(warp, i, addresses);
+  gatherRows(warp, i, addresses);
   const int32_t *sources = warp.cta->machine->program->operands.data() + i.operands;
   for (int k = 0; k < i.width; ++k) {
     Matrix matrix;
@@ -78,17 +88,12 @@ Flow runStmatrix(Warp &warp, const Instruction &i, uint32_t mask) {
     if ((i.detail & kIsTransposed) != 0)
       transpose(matrix);
     for (int row = 0; row < 8; ++row) {
-      uint64_t &address = addresses[8 * k + row];
-      if ((i.detail & kSpaceMask) == uint32_t(MemorySpace::Generic))
-        address -= kSharedWindow;
-      if (uint8_t *to = rowAt(warp, i, 8 * k + row, address, true))
+      if (uint8_t *to = rowAt(warp, i, 8 * k + row, addresses[8 * k + row], true))
         std::memcpy(to, matrix[row], kRowBytes);
     }
   }
   ++warp.cta->machine->events;
-  if (warp.cta->machine->options.profile)
-    countWavefronts(warp.cta->machine->profile, addresses, i.width == 4 ? kAllLanes : (1U << (8 * i.width)) - 1,
-                    kRowBytes);
+  countRows(warp, i, addresses);
   return Flow::Next;
 }
 

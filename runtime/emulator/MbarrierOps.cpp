@@ -42,6 +42,16 @@ void arrive(Warp &warp, const Instruction &i, int lane, Mbarrier &mbarrier, uint
 
 namespace {
 
+// `body(lane, mbarrier)` for each lane whose address is that of one; the others are reported.
+template <typename Body> void forMbarriers(Warp &warp, const Instruction &i, uint32_t mask, Body body) {
+  uint64_t addresses[kLanes];
+  gatherAddresses(warp, i, addresses);
+  forLanes(mask, [&](int lane) {
+    if (Mbarrier *mbarrier = mbarrierAt(warp, i, lane, addresses[lane]))
+      body(lane, *mbarrier);
+  });
+}
+
 constexpr auto kMbarrier = InstructionClass::Mbarrier;
 
 Flow runInit(Warp &warp, const Instruction &i, uint32_t mask) {
@@ -80,18 +90,13 @@ Flow runInvalidate(Warp &warp, const Instruction &i, uint32_t mask) {
 enum Steps : uint8_t { kExpects = 1, kArrives = 2 };
 
 Flow runArrive(Warp &warp, const Instruction &i, uint32_t mask) {
-  uint64_t addresses[kLanes];
-  gatherAddresses(warp, i, addresses);
-  forLanes(mask, [&](int lane) {
-    Mbarrier *mbarrier = mbarrierAt(warp, i, lane, addresses[lane]);
-    if (mbarrier == nullptr)
-      return;
+  forMbarriers(warp, i, mask, [&](int lane, Mbarrier &mbarrier) {
     if (i.d >= 0) // the state is the phase that the arrival belongs to
-      warp.doubleWords(i.d)[lane] = mbarrier->phase;
+      warp.doubleWords(i.d)[lane] = mbarrier.phase;
     if ((i.width & kExpects) != 0)
-      mbarrier->bytes += warp.words(i.b)[lane];
+      mbarrier.bytes += warp.words(i.b)[lane];
     if ((i.width & kArrives) != 0)
-      arrive(warp, i, lane, *mbarrier, i.c < 0 ? 1 : warp.words(i.c)[lane]);
+      arrive(warp, i, lane, mbarrier, i.c < 0 ? 1 : warp.words(i.c)[lane]);
   });
   ++warp.clock[size_t(warp.index)];
   return Flow::Next;
@@ -99,19 +104,14 @@ Flow runArrive(Warp &warp, const Instruction &i, uint32_t mask) {
 
 // b has the parity, or the state that arrive gave (`width` 0).
 Flow runWait(Warp &warp, const Instruction &i, uint32_t mask) {
-  uint64_t addresses[kLanes];
-  gatherAddresses(warp, i, addresses);
   uint32_t done = 0;
-  forLanes(mask, [&](int lane) {
-    const Mbarrier *mbarrier = mbarrierAt(warp, i, lane, addresses[lane]);
-    if (mbarrier == nullptr)
-      return;
-    const bool isDone = i.width != 0 ? (mbarrier->phase & 1) != (warp.words(i.b)[lane] & 1)
-                                     : mbarrier->phase != warp.doubleWords(i.b)[lane];
+  forMbarriers(warp, i, mask, [&](int lane, const Mbarrier &mbarrier) {
+    const bool isDone = i.width != 0 ? (mbarrier.phase & 1) != (warp.words(i.b)[lane] & 1)
+                                     : mbarrier.phase != warp.doubleWords(i.b)[lane];
     if (!isDone)
       return;
     done |= 1U << lane;
-    joinClock(warp.clock, mbarrier->doneClock);
+    joinClock(warp.clock, mbarrier.doneClock);
   });
   warp.setPredicate(i.d, done, mask);
   if (done != 0)
@@ -206,16 +206,11 @@ void decodeArriveOfCopies(Form &form) {
   form.instruction.width = isCounted;
   form.use(kMbarrier, [](Warp &warp, const Instruction &i, uint32_t mask) {
     landAllCopies(warp);
-    uint64_t addresses[kLanes];
-    gatherAddresses(warp, i, addresses);
-    forLanes(mask, [&](int lane) {
-      Mbarrier *mbarrier = mbarrierAt(warp, i, lane, addresses[lane]);
-      if (mbarrier == nullptr)
-        return;
+    forMbarriers(warp, i, mask, [&](int lane, Mbarrier &mbarrier) {
       // Without .noinc the phase waits for one arrival more, which is this one.
       if (i.width != 0)
-        return arrive(warp, i, lane, *mbarrier, 1);
-      joinClock(mbarrier->clock, warp.clock);
+        return arrive(warp, i, lane, mbarrier, 1);
+      joinClock(mbarrier.clock, warp.clock);
     });
     ++warp.clock[size_t(warp.index)];
     return Flow::Next;
