@@ -44,11 +44,18 @@ OwnedTensor loadTensor(const std::string &spec) {
   return tensor;
 }
 
-DType parseDtype(const std::string &name) {
-  for (DType dtype : {DType::F32, DType::F16, DType::BF16})
+DType parseDtype(const std::string &name, std::initializer_list<DType> known) {
+  std::string list;
+  for (const DType &dtype : known) {
     if (name == dtypeName(dtype))
       return dtype;
-  failInput(fmt::format("unknown dtype '{}': expected f32, f16 or bf16", name));
+    list += fmt::format("{}{}",
+                        &dtype == known.begin()     ? ""
+                        : &dtype + 1 == known.end() ? " or "
+                                                    : ", ",
+                        dtypeName(dtype));
+  }
+  failInput(fmt::format("unknown dtype '{}': expected {}", name, list));
 }
 
 Context makeContext(const GlobalOptions &global) {

@@ -2,6 +2,7 @@
 // reading tensors, and how errors are told.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ inline void check(const Status &status) {
 Variant loadVariant(const std::string &spec);
 // "file.npy" or "file.safetensors:name".
 OwnedTensor loadTensor(const std::string &spec);
-DType parseDtype(const std::string &name);
+DType parseDtype(const std::string &name, std::initializer_list<DType> known = {DType::F32, DType::F16, DType::BF16});
 
 Context makeContext(const GlobalOptions &global);
 

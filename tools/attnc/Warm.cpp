@@ -43,26 +43,21 @@ static std::pair<int, int> parseDims(const std::string &text) {
   return {read(std::string_view(text).substr(0, cross)), read(std::string_view(text).substr(cross + 1))};
 }
 
-static DType parseCaptureDtype(const std::string &name) {
-  for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool})
-    if (name == dtypeName(dtype))
-      return dtype;
-  failInput(fmt::format("unknown dtype '{}': expected f32, f16, bf16, i32, i64 or bool", name));
-}
-
-// The dtypes of a variant's own captures among all that are given.
 static std::vector<std::pair<std::string, DType>> captureDtypes(const WarmOptions &options) {
   std::vector<std::pair<std::string, DType>> dtypes;
   for (const std::string &text : options.captures) {
     const size_t equals = text.find('=');
     if (equals == text.npos || equals == 0)
       failInput(fmt::format("--capture-dtype '{}': expected NAME=DTYPE", text));
-    dtypes.emplace_back(text.substr(0, equals), parseCaptureDtype(text.substr(equals + 1)));
+    dtypes.emplace_back(text.substr(0, equals),
+                        parseDtype(text.substr(equals + 1),
+                                   {DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::Bool}));
   }
   return dtypes;
 }
 
 static std::vector<Context::WarmItem> allCombinations(const WarmOptions &options) {
+  const std::vector<std::pair<std::string, DType>> captures = captureDtypes(options);
   std::vector<Context::WarmItem> items;
   for (const std::string &spec : options.variants)
     for (const Variant &variant : loadVariants(spec))
@@ -76,7 +71,7 @@ static std::vector<Context::WarmItem> allCombinations(const WarmOptions &options
                               .valueDim = valueDim,
                               .splitSize = options.splitSize,
                               .target = target,
-                              .captureDtypes = captureDtypes(options)}});
+                              .captureDtypes = captures}});
           }
   return items;
 }
