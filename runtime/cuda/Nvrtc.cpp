@@ -96,10 +96,11 @@ Result<std::shared_ptr<const Nvrtc>> Nvrtc::open(const std::string &path) {
     std::string from = loadedFrom(reinterpret_cast<void *>(functions->version), candidate);
     return std::shared_ptr<const Nvrtc>(new Nvrtc(std::move(from), std::move(functions)));
   }
-  return Error{ErrorCode::NotFound,
-               fmt::format("NVRTC, which compiles CUDA kernels, was not found; install the CUDA toolkit or the Python "
-                           "package nvidia-cuda-nvrtc, or name the library in ATTNC_NVRTC; tried:{}",
-                           tried)};
+  return Error{
+      ErrorCode::NotFound,
+      fmt::format("NVRTC, which compiles CUDA kernels, was not found; install the CUDA toolkit, or install the "
+                  "Python package nvidia-cuda-nvrtc and name its libnvrtc.so in ATTNC_NVRTC; tried:{}",
+                  tried)};
 }
 
 std::string Nvrtc::version() const { return fmt::format("{}.{}", versionMajor, versionMinor); }

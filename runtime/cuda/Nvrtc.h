@@ -1,5 +1,6 @@
 // NVRTC, NVIDIA's compiler from CUDA C++ to PTX and cubin, opened when first needed. It is
-// looked for in the toolkit, in Python's nvidia-cuda-nvrtc wheel and on the loader's path.
+// looked for on the loader's path, where torch may have loaded it already, and in the toolkit's
+// folder.
 #pragma once
 
 #include <memory>
