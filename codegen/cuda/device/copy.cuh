@@ -16,14 +16,27 @@ template <int kRows, int kColumns, int kRealColumns, int kThreads>
 ATTNC_DEVICE void copyTile(u32 to, const u16 *from, long long stride, int firstRow, int rowCount) {
   using Layout = TileLayout<kRows, kColumns>;
   constexpr int kTotal = kRows * Layout::kChunks;
+  // Where a step of all threads is whole rows, their number is a power of two, and a thread's
+  // copies differ by constants: in shared memory by an XOR (below eight rows) and an offset.
+  constexpr bool kIsRegular = kThreads % Layout::kChunks == 0;
+  constexpr int kStepRows = kThreads / Layout::kChunks;
+  const int lane = threadIdx.x;
+  const int laneRow = lane / Layout::kChunks, laneChunk = lane % Layout::kChunks;
+  const u32 laneTo = to + Layout::at(laneRow, laneChunk);
+  const u16 *laneFrom = from + (firstRow + laneRow) * stride + laneChunk * 8;
 #pragma unroll
   for (int step = 0; step < (kTotal + kThreads - 1) / kThreads; ++step) {
-    const int index = threadIdx.x + step * kThreads;
+    const int index = lane + step * kThreads;
     if (kTotal % kThreads != 0 && index >= kTotal)
       break;
-    const int row = index / Layout::kChunks, chunk = index % Layout::kChunks;
+    const int row = kIsRegular ? laneRow + step * kStepRows : index / Layout::kChunks;
+    const int chunk = kIsRegular ? laneChunk : index % Layout::kChunks;
     const bool isInside = firstRow + row < rowCount && (kRealColumns == kColumns || chunk * 8 < kRealColumns);
-    const u16 *source = isInside ? from + (long long)(firstRow + row) * stride + chunk * 8 : from;
-    copyAsync(to + Layout::at(row, chunk), source, isInside ? 16 : 0);
+    // Of a copy of no bytes the source is not looked at.
+    if (kIsRegular)
+      copyAsync((laneTo ^ (step * kStepRows & 7) << 4) + step * kStepRows * Layout::rowBytes(chunk),
+                laneFrom + step * kStepRows * stride, isInside ? 16 : 0);
+    else
+      copyAsync(to + Layout::at(row, chunk), from + (firstRow + row) * stride + chunk * 8, isInside ? 16 : 0);
   }
 }

@@ -28,6 +28,30 @@ template <int kRows, int kColumns> struct TileLayout {
     }
     return base + row * 32 + (((rest ^ (row >> 2)) & 1) << 4);
   }
+
+  // Bytes from a row to the next in the panel of chunk `chunk`. Rows apart by a multiple of
+  // eight exchange their chunks alike, so at(row + 8 n, c) is at(row, c) + 8 n rowBytes(c).
+  ATTNC_DEVICE int rowBytes(int chunk) {
+    constexpr int kWide = kChunks / 8 * 8;
+    return chunk < kWide ? 128 : (kChunks & 4) != 0 && chunk < kWide + 4 ? 64 : 32;
+  }
+
+  // Address of chunk `chunk + laneChunk` of row `row + laneRow` of the tile at `tile` (on 128
+  // bytes), where `row` is a multiple of 8, `chunk` even, laneChunk 0 or 1. With constant `row`
+  // and `chunk`, addresses of a tile differ by an XOR, the exchange, and by the offset that
+  // an instruction holds: what a lane adds is the same for all.
+  ATTNC_DEVICE u32 address(u32 tile, int row, int laneRow, int chunk, int laneChunk) {
+    const int first = chunk < kChunks / 8 * 8 ? chunk / 8 * 8 : chunk / 4 * 4; // of the panel
+    const u32 lane = tile + at(laneRow, laneChunk, rowBytes(chunk));
+    return (lane ^ ((chunk - first) << 4)) + first * (kRows * 16) + row * rowBytes(chunk);
+  }
+
+private:
+  // Within a panel whose rows have `bytes` bytes.
+  ATTNC_DEVICE u32 at(int row, int chunk, int bytes) {
+    const int exchange = bytes == 128 ? row & 7 : bytes == 64 ? row >> 1 & 3 : row >> 2 & 1;
+    return row * bytes + ((chunk ^ exchange) << 4);
+  }
 };
 
 ATTNC_DEVICE u32 sharedAddress(const void *pointer) { return (u32)__cvta_generic_to_shared(pointer); }

@@ -34,17 +34,17 @@ ATTNC_DEVICE void loadMatricesTransposed(u32 (&r)[4], u32 address) {
 // A: rows [row, row + 16), columns 16 k to 16 k + 15 of a row-major tile.
 template <class Layout> ATTNC_DEVICE void loadA(u32 (&a)[4], u32 tile, int row, int k) {
   const int lane = threadIdx.x & 31;
-  loadMatrices(a, tile + Layout::at(row + (lane & 15), k * 2 + (lane >> 4)));
+  loadMatrices(a, Layout::address(tile, 0, row + (lane & 15), k * 2, lane >> 4));
 }
 // B of two products, from rows that are its columns (keys): {b[0], b[1]} for columns
 // [column, column + 8), {b[2], b[3]} for the next eight.
 template <class Layout> ATTNC_DEVICE void loadB(u32 (&b)[4], u32 tile, int column, int k) {
   const int lane = threadIdx.x & 31;
-  loadMatrices(b, tile + Layout::at(column + (lane & 7) + ((lane >> 4) << 3), k * 2 + ((lane >> 3) & 1)));
+  loadMatrices(b, Layout::address(tile, column, (lane & 7) + ((lane >> 4) << 3), k * 2, (lane >> 3) & 1));
 }
 // The same from rows that are its rows (values): rows 16 k to 16 k + 15, chunks of eight
 // columns `chunk` and `chunk + 1`.
 template <class Layout> ATTNC_DEVICE void loadBTransposed(u32 (&b)[4], u32 tile, int k, int chunk) {
   const int lane = threadIdx.x & 31;
-  loadMatricesTransposed(b, tile + Layout::at(k * 16 + (lane & 15), chunk + (lane >> 4)));
+  loadMatricesTransposed(b, Layout::address(tile, k * 16, lane & 15, chunk, lane >> 4));
 }
