@@ -159,7 +159,7 @@ template <class Config, class Mods> struct ForwardSm80 {
       }
       if (Config::kStages == 2)
         stage ^= 1;
-      const bool endsSplit = cursor.tile < 0 || cursor.tile / Config::kSplitTiles != tile / Config::kSplitTiles;
+      const bool endsSplit = cursor.tile < 0 || (u32)cursor.tile / Config::kSplitTiles != (u32)tile / Config::kSplitTiles;
       if (endsSplit && (hasCarry || cursor.tile >= 0))
         joinCarry(/*isLast=*/cursor.tile < 0);
     }
@@ -294,9 +294,15 @@ template <class Config, class Mods> struct ForwardSm80 {
                    : "memory");
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        found |= nonFiniteHalves(w[i]);
+        found |= carryOfExponents(w[i]);
     }
-    return __syncthreads_or(found);
+    return __syncthreads_or(found & 0x80008000u);
+  }
+  // The upper bit of each half says whether its exponent is that of NaN and infinity: then
+  // alone one more carries into the sign's place.
+  ATTNC_DEVICE u32 carryOfExponents(u32 word) {
+    constexpr u32 kExponents = Element::kExponents;
+    return (word & kExponents) + (0x80008000u - kExponents);
   }
   // A mask of the halves of a word that are NaN or infinite.
   ATTNC_DEVICE u32 nonFiniteHalves(u32 word) {
