@@ -109,7 +109,7 @@ void decodeBarrier(Form &form) {
     form.expectOperands(1, 1);
     form.instruction.a = form.read(form.operand(0), Type::B32);
     return form.use(InstructionClass::Barrier, [](Warp &warp, const Instruction &i, uint32_t mask) {
-      checkMembers(warp, i, mask, warp.words(i.a));
+      forMembers(warp, i, mask, warp.words(i.a), [](uint32_t) {});
       ++warp.epoch;
       return Flow::Next;
     });

@@ -1,5 +1,5 @@
 // Logic, shifts and bit fields: and, or, xor, not, cnot, lop3, shl, shr, shf, bfe, bfi, bfind,
-// popc, clz, brev, prmt. Logic on predicates works on whole words of lanes.
+// popc, clz, brev, prmt, bmsk. Logic on predicates works on whole words of lanes.
 #include <algorithm>
 
 #include "runtime/emulator/Form.h"
@@ -292,14 +292,31 @@ void decodePrmt(Form &form) {
   form.use(InstructionClass::Integer, runPermute);
 }
 
+// Ones from bit `first`, `count` of them. Clamped, a place or a count of 32 and more lies behind
+// the word; wrapped, it counts modulo 32.
+uint32_t maskOfBits(uint32_t first, uint32_t count) {
+  return first >= 32 || count == 0 ? 0U : (count >= 32 ? ~0U : (1U << count) - 1) << first;
+}
+
+void decodeBmsk(Form &form) {
+  const bool isClamped = form.take("clamp");
+  if (!isClamped && !form.take("wrap"))
+    form.fail(".clamp or .wrap is missing");
+  form.take("b32");
+  form.standard(Type::B32, {Type::B32, Type::B32});
+  using U = uint32_t;
+  form.use(InstructionClass::Integer, isClamped ? binary<U, U, U>([](U a, U b) { return maskOfBits(a, b); })
+                                                : binary<U, U, U>([](U a, U b) { return maskOfBits(a & 31, b & 31); }));
+}
+
 } // namespace
 
 const OpcodeTable &bitOpcodes() {
   static const OpcodeTable kTable = {
-      {"and", decodeAnd},    {"or", decodeOr},     {"xor", decodeXor},   {"not", decodeNot},
-      {"cnot", decodeCnot},  {"lop3", decodeLop3}, {"shl", decodeShift}, {"shr", decodeShift},
-      {"shf", decodeShf},    {"bfe", decodeBfe},   {"bfi", decodeBfi},   {"bfind", decodeBfind},
-      {"popc", decodeCount}, {"clz", decodeCount}, {"brev", decodeBrev}, {"prmt", decodePrmt}};
+      {"and", decodeAnd},   {"or", decodeOr},       {"xor", decodeXor},    {"not", decodeNot},   {"cnot", decodeCnot},
+      {"lop3", decodeLop3}, {"shl", decodeShift},   {"shr", decodeShift},  {"shf", decodeShf},   {"bfe", decodeBfe},
+      {"bfi", decodeBfi},   {"bfind", decodeBfind}, {"popc", decodeCount}, {"clz", decodeCount}, {"brev", decodeBrev},
+      {"prmt", decodePrmt}, {"bmsk", decodeBmsk}};
   return kTable;
 }
 

@@ -1,7 +1,8 @@
 // Integer arithmetic: add, sub, mul, mad, div, rem, min, max, neg, abs, sad. The same base
-// opcodes on floats are passed to ArithmeticOps.
+// opcodes on floats are passed to ArithmeticOps, with carries to CarryOps.
 #include <algorithm>
 
+#include "runtime/emulator/CarryDecode.h"
 #include "runtime/emulator/FloatDecode.h"
 #include "runtime/emulator/Form.h"
 #include "runtime/emulator/Lanes.h"
@@ -55,6 +56,8 @@ template <typename Make> void decodeBinary(Form &form, Type type, Make &&make) {
 void decodeAdd(Form &form) {
   if (isFloatForm(form))
     return decodeFloatAdd(form);
+  if (isCarryForm(form))
+    return decodeCarry(form);
   const bool isSubtraction = form.base() == "sub";
   const bool saturates = form.take("sat");
   const Type type = form.type();
@@ -130,9 +133,9 @@ void decodeMul(Form &form) {
 void decodeMad(Form &form) {
   if (isFloatForm(form))
     return decodeFloatFma(form);
+  if (isCarryForm(form))
+    return decodeCarry(form);
   const Half half = takeHalf(form);
-  if (form.take("cc"))
-    return form.fail("carries between instructions are not known");
   const bool saturates = form.take("sat");
   const Type type = form.type();
   if (saturates)
@@ -277,11 +280,12 @@ void decodeDotOfBytes(Form &form) {
 } // namespace
 
 const OpcodeTable &integerOpcodes() {
-  static const OpcodeTable kTable = {{"add", decodeAdd},    {"sub", decodeAdd},        {"mul", decodeMul},
-                                     {"mad", decodeMad},    {"mul24", decodeMul24},    {"mad24", decodeMul24},
-                                     {"div", decodeDiv},    {"rem", decodeRem},        {"min", decodeMinMax},
-                                     {"max", decodeMinMax}, {"neg", decodeNegAbs},     {"abs", decodeNegAbs},
-                                     {"sad", decodeSad},    {"dp4a", decodeDotOfBytes}};
+  static const OpcodeTable kTable = {{"add", decodeAdd},    {"sub", decodeAdd},         {"mul", decodeMul},
+                                     {"mad", decodeMad},    {"mul24", decodeMul24},     {"mad24", decodeMul24},
+                                     {"div", decodeDiv},    {"rem", decodeRem},         {"min", decodeMinMax},
+                                     {"max", decodeMinMax}, {"neg", decodeNegAbs},      {"abs", decodeNegAbs},
+                                     {"sad", decodeSad},    {"dp4a", decodeDotOfBytes}, {"addc", decodeCarry},
+                                     {"subc", decodeCarry}, {"madc", decodeCarry}};
   return kTable;
 }
 

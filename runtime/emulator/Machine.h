@@ -67,6 +67,7 @@ struct Warp {
   uint32_t active = 0;          // lanes at pc
   std::vector<Fragment> others; // the rest, by ascending pc
   uint32_t live = 0;            // lanes that have not exited
+  uint32_t carries = 0;         // the condition code's carry, a bit a lane
   State state = State::Ready;
   uint32_t epoch = 1; // see SharedShadow
   bool isChecked = false;

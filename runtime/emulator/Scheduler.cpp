@@ -125,6 +125,7 @@ void startCta(Machine &machine, Cta &cta, uint32_t linear) {
     warp.live = warp.active = threads - first >= kLanes ? kAllLanes : (1U << (threads - first)) - 1;
     warp.others.clear();
     warp.state = Warp::State::Ready;
+    warp.carries = 0;
     warp.epoch = 1;
     warp.isChecked = machine.options.check;
     warp.waitingAt = nullptr;

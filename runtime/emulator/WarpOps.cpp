@@ -7,18 +7,13 @@
 
 namespace attnc::emulator {
 
-uint32_t checkMembers(Warp &warp, const Instruction &i, uint32_t mask, const uint32_t *members) {
-  const int lane = firstLane(mask);
-  const uint32_t named = members[lane];
+void checkMembers(Warp &warp, const Instruction &i, uint32_t group, uint32_t named) {
   // Lanes that have ended do not count.
-  if ((named & warp.live & ~mask) != 0 || (mask & ~named) != 0) {
-    const uint32_t missing = named & warp.live & ~mask;
-    warp.cta->machine->report(FindingKind::PartialWarp, warp,
-                              missing != 0 ? firstLane(missing) : firstLane(mask & ~named), i,
+  const uint32_t missing = named & warp.live & ~group, unnamed = group & ~named;
+  if (missing != 0 || unnamed != 0)
+    warp.cta->machine->report(FindingKind::PartialWarp, warp, firstLane(missing != 0 ? missing : unnamed), i,
                               missing != 0 ? "a lane of the member mask is not at the instruction"
                                            : "a lane executes it that the member mask does not name");
-  }
-  return named;
 }
 
 bool isWholeWarp(Warp &warp, const Instruction &i, uint32_t mask) {
@@ -36,8 +31,8 @@ constexpr auto kShuffle = InstructionClass::Shuffle;
 enum class ShuffleMode : uint32_t { Up, Down, Butterfly, Index };
 
 template <ShuffleMode kMode> Flow runShuffle(Warp &warp, const Instruction &i, uint32_t mask) {
-  checkMembers(warp, i, mask, warp.words(i.e));
-  const uint32_t *a = warp.words(i.a), *b = warp.words(i.b), *c = warp.words(i.c);
+  const uint32_t *a = warp.words(i.a), *b = warp.words(i.b), *c = warp.words(i.c), *members = warp.words(i.e);
+  forMembers(warp, i, mask, members, [](uint32_t) {});
   alignas(64) uint32_t result[kLanes];
   uint32_t valid = 0, absent = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -56,7 +51,7 @@ template <ShuffleMode kMode> Flow runShuffle(Warp &warp, const Instruction &i, u
     }
     source = isValid ? source & 31 : lane;
     valid |= uint32_t(isValid) << lane;
-    absent |= uint32_t((mask >> source & 1) == 0) << lane;
+    absent |= uint32_t((mask & members[lane] & kLaneBits.bit[source]) == 0) << lane;
     result[lane] = a[source];
   }
   if ((absent & mask) != 0)
@@ -96,23 +91,24 @@ void decodeShfl(Form &form) {
 enum class Vote : uint32_t { All, Any, Uniform, Ballot };
 constexpr uint32_t kNegated = 8;
 
-Flow runVote(Warp &warp, const Instruction &i, uint32_t mask) {
-  checkMembers(warp, i, mask, warp.words(i.e));
-  const uint32_t truth = warp.predicateOf(i.p, i.detail & kNegated) & mask;
+void voteOf(Warp &warp, const Instruction &i, uint32_t group) {
+  const uint32_t truth = warp.predicateOf(i.p, i.detail & kNegated) & group;
   switch (Vote(i.detail & 7)) {
   case Vote::All:
-    warp.setPredicate(i.d, truth == mask ? kAllLanes : 0, mask);
-    break;
+    return warp.setPredicate(i.d, truth == group ? kAllLanes : 0, group);
   case Vote::Any:
-    warp.setPredicate(i.d, truth != 0 ? kAllLanes : 0, mask);
-    break;
+    return warp.setPredicate(i.d, truth != 0 ? kAllLanes : 0, group);
   case Vote::Uniform:
-    warp.setPredicate(i.d, truth == mask || truth == 0 ? kAllLanes : 0, mask);
-    break;
+    return warp.setPredicate(i.d, truth == group || truth == 0 ? kAllLanes : 0, group);
   case Vote::Ballot:
-    forLanes(mask, [&](int lane) { warp.words(i.d)[lane] = truth; });
-    break;
+    return forLanes(group, [&](int lane) { warp.words(i.d)[lane] = truth; });
   }
+}
+
+Flow runVote(Warp &warp, const Instruction &i, uint32_t mask) {
+  uint32_t members[kLanes]; // a ballot may overwrite the register of the masks
+  std::copy_n(warp.words(i.e), kLanes, members);
+  forMembers(warp, i, mask, members, [&](uint32_t group) { voteOf(warp, i, group); });
   return Flow::Next;
 }
 
@@ -140,17 +136,19 @@ void decodeVote(Form &form) {
 }
 
 template <typename T, bool kIsAll> Flow runMatch(Warp &warp, const Instruction &i, uint32_t mask) {
-  checkMembers(warp, i, mask, warp.words(i.e));
   const T *a = laneWords<T>(warp, i.a);
-  uint32_t result[kLanes] = {};
-  forLanes(mask, [&](int lane) {
-    forLanes(mask, [&](int other) { result[lane] |= uint32_t(a[other] == a[lane]) << other; });
+  uint32_t result[kLanes] = {}, same = 0;
+  forMembers(warp, i, mask, warp.words(i.e), [&](uint32_t group) {
+    forLanes(group, [&](int lane) {
+      forLanes(group, [&](int other) { result[lane] |= uint32_t(a[other] == a[lane]) << other; });
+    });
+    if (kIsAll && result[firstLane(group)] != group)
+      forLanes(group, [&](int lane) { result[lane] = 0; });
+    else
+      same |= group;
   });
-  const bool isSame = result[firstLane(mask)] == mask;
-  if constexpr (kIsAll) {
-    std::fill_n(result, kLanes, isSame ? mask : 0);
-    warp.setPredicate(i.p, isSame ? kAllLanes : 0, mask);
-  }
+  if (kIsAll)
+    warp.setPredicate(i.p, same, mask);
   if (i.d >= 0)
     storeLanes<uint32_t>(warp, i.d, result, mask);
   return Flow::Next;
@@ -176,11 +174,14 @@ void decodeMatch(Form &form) {
 
 template <typename T, typename F> Handler reduxHandler(F) {
   return [](Warp &warp, const Instruction &i, uint32_t mask) {
-    checkMembers(warp, i, mask, warp.words(i.e));
     const uint32_t *a = warp.words(i.a);
-    T sum = fromWord<T>(a[firstLane(mask)]);
-    forLanes(mask & (mask - 1), [&](int lane) { sum = F()(sum, fromWord<T>(a[lane])); });
-    forLanes(mask, [&](int lane) { warp.words(i.d)[lane] = toWord<T>(sum); });
+    uint32_t result[kLanes] = {};
+    forMembers(warp, i, mask, warp.words(i.e), [&](uint32_t group) {
+      T sum = fromWord<T>(a[firstLane(group)]);
+      forLanes(group & (group - 1), [&](int lane) { sum = F()(sum, fromWord<T>(a[lane])); });
+      forLanes(group, [&](int lane) { result[lane] = toWord<T>(sum); });
+    });
+    storeLanes<uint32_t>(warp, i.d, result, mask);
     return Flow::Next;
   };
 }
@@ -245,11 +246,15 @@ void decodeElect(Form &form) {
     return form.fail("its predicate is missing");
   i.p = form.writePredicate(form.operand(0).paired);
   form.use(kShuffle, [](Warp &warp, const Instruction &i, uint32_t mask) {
-    const uint32_t members = checkMembers(warp, i, mask, warp.words(i.e)) & mask;
-    const int leader = firstLane(members);
+    uint32_t leaders[kLanes] = {}, elected = 0;
+    forMembers(warp, i, mask, warp.words(i.e), [&](uint32_t group) {
+      const int leader = firstLane(group);
+      forLanes(group, [&](int lane) { leaders[lane] = uint32_t(leader); });
+      elected |= kLaneBits.bit[leader];
+    });
     if (i.d >= 0)
-      forLanes(mask, [&](int lane) { warp.words(i.d)[lane] = uint32_t(leader); });
-    warp.setPredicate(i.p, 1U << leader, mask);
+      storeLanes<uint32_t>(warp, i.d, leaders, mask);
+    warp.setPredicate(i.p, elected, mask);
     return Flow::Next;
   });
 }

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <optional>
 #include <random>
 
-#include "runtime/cuda/Nvrtc.h"
 #include "runtime/emulator/Formats.h"
 #include "runtime/emulator/TensorMap.h"
+#include "tests/unit/emulator/CudaFile.h"
 #include "tests/unit/emulator/PtxRunner.h"
 
 namespace attnc::emulator {
@@ -27,26 +26,9 @@ struct Generation {
 constexpr Generation kAmpere = {"ampere.cu", "sm_80", Format::F16};
 constexpr Generation kHopper = {"hopper.cu", "sm_90a", Format::BF16};
 
-// The kernel's PTX with a seeded bug, or nothing where NVRTC is not installed.
+// The kernel with a seeded bug, or nothing where NVRTC is not installed.
 std::optional<Module> compileKernel(const Generation &generation, int bug) {
-  const auto nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc)
-    return std::nullopt;
-  std::ifstream stream(std::string(ATTNC_EMULATOR_KERNELS) + "/" + generation.file);
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  std::vector<std::string> options = cuda::Nvrtc::kernelOptions(generation.arch, cuda::NvrtcOutput::Ptx);
-  options.push_back("-DBUG=" + std::to_string(bug));
-  const auto compiled = (*nvrtc)->compile(text, generation.file, options, cuda::NvrtcOutput::Ptx);
-  if (!compiled) {
-    ADD_FAILURE() << compiled.error().message;
-    return std::nullopt;
-  }
-  Result<Module> module = Module::parse(compiled->binary);
-  if (!module) {
-    ADD_FAILURE() << module.error().message;
-    return std::nullopt;
-  }
-  return *module;
+  return compileFile(generation.file, generation.arch, {"-DBUG=" + std::to_string(bug)});
 }
 
 struct Problem {

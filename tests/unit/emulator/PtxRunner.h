@@ -23,6 +23,9 @@ template <typename T> std::vector<std::byte> argument(const T &value) {
 // 4096 bytes of shared memory in `sm`, and registers %p, %h (16 bits), %r, %d, %f, %g (f64).
 std::string kernelOf(std::string_view body, std::string_view target = "sm_80");
 
+// Whether ptxas is installed; without it no text is judged.
+bool hasAssembler();
+
 // Fails the test if ptxas is installed and refuses the text.
 void expectAssembles(const std::string &ptx, std::string_view target = "sm_80");
 
