@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <dlfcn.h>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -16,6 +15,7 @@ namespace {
 using Program = struct ProgramHandle *;
 constexpr int kSuccess = 0;
 constexpr int kCompilationFailed = 6;
+constexpr int kOldest = 12; // CUDA version, as of the oldest driver that kernels are launched with
 
 std::string loadedFrom(void *symbol, const std::string &fallback) {
   Dl_info info = {};
@@ -67,41 +67,44 @@ Nvrtc::Nvrtc(std::string path, std::unique_ptr<const Functions> given)
 
 Nvrtc::~Nvrtc() = default; // the library stays loaded: it keeps threads and atexit handlers
 
-std::vector<std::string> Nvrtc::defaultPaths() {
-  namespace fs = std::filesystem;
-  std::vector<std::string> paths;
-  for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12"})
-    paths.push_back(name); // already loaded (torch), or on the loader's path
-  for (const char *folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/opt/cuda/lib64"})
-    for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12"})
-      paths.push_back(fmt::format("{}/{}", folder, name));
-  return paths;
+Result<std::shared_ptr<const Nvrtc>> Nvrtc::openLibrary(const std::string &path) {
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char *reason = dlerror();
+    return Error{ErrorCode::NotFound, reason ? reason : path};
+  }
+  auto functions = std::make_unique<Functions>();
+  if (!functions->load(library))
+    return Error{ErrorCode::Unsupported,
+                 fmt::format("'{}' is no NVRTC, or one that is older than CUDA {}: it lacks functions", path, kOldest)};
+  std::string from = loadedFrom(reinterpret_cast<void *>(functions->version), path);
+  std::shared_ptr<const Nvrtc> nvrtc(new Nvrtc(std::move(from), std::move(functions)));
+  if (nvrtc->major() < kOldest)
+    return Error{ErrorCode::Unsupported,
+                 fmt::format("'{}' is NVRTC {}, attnc needs {}.0 or newer", path, nvrtc->version(), kOldest)};
+  return nvrtc;
 }
 
-Result<std::shared_ptr<const Nvrtc>> Nvrtc::open(const std::string &path) {
-  const std::vector<std::string> paths = path.empty() ? defaultPaths() : std::vector<std::string>{path};
+Result<std::shared_ptr<const Nvrtc>> Nvrtc::open(const NvrtcSearch &search) {
+  const NvrtcPlaces places = findNvrtc(search);
   std::string tried;
-  for (const std::string &candidate : paths) {
-    void *library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      const char *reason = dlerror();
-      tried += fmt::format("\n  {}", reason ? reason : candidate);
-      continue;
-    }
-    auto functions = std::make_unique<Functions>();
-    if (!functions->load(library)) {
-      tried += fmt::format("\n  {}: lacks functions of CUDA 12 and later", candidate);
-      continue;
-    }
-    std::string from = loadedFrom(reinterpret_cast<void *>(functions->version), candidate);
-    return std::shared_ptr<const Nvrtc>(new Nvrtc(std::move(from), std::move(functions)));
+  for (const std::string &path : places.libraries) {
+    auto opened = openLibrary(path);
+    if (opened || (opened.error().code == ErrorCode::Unsupported && !search.path.empty()))
+      return opened;
+    tried += fmt::format("\n  {}", opened.error().message);
   }
-  return Error{
-      ErrorCode::NotFound,
-      fmt::format("NVRTC, which compiles CUDA kernels, was not found; install the CUDA toolkit, or install the "
-                  "Python package nvidia-cuda-nvrtc and name its libnvrtc.so in ATTNC_NVRTC; tried:{}",
-                  tried)};
+  std::string looked;
+  for (const std::string &place : places.looked)
+    looked += fmt::format("{}{}", looked.empty() ? "\nlooked at: " : ", ", place);
+  return Error{ErrorCode::NotFound,
+               fmt::format("NVRTC, which compiles CUDA kernels, was not found; install the CUDA toolkit or the Python "
+                           "package nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for CUDA 12), or name a libnvrtc.so in "
+                           "ATTNC_NVRTC; tried:{}{}",
+                           tried, looked)};
 }
+
+Result<std::shared_ptr<const Nvrtc>> Nvrtc::open(const std::string &path) { return open(NvrtcSearch{.path = path}); }
 
 std::string Nvrtc::version() const { return fmt::format("{}.{}", versionMajor, versionMinor); }
 

@@ -1,6 +1,5 @@
-// NVRTC, NVIDIA's compiler from CUDA C++ to PTX and cubin, opened when first needed. It is
-// looked for on the loader's path, where torch may have loaded it already, and in the toolkit's
-// folder.
+// NVRTC, NVIDIA's compiler from CUDA C++ to PTX and cubin, opened when first needed. NvrtcSearch
+// says where it is looked for.
 #pragma once
 
 #include <memory>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "attnc/Status.h"
+#include "runtime/cuda/NvrtcSearch.h"
 
 namespace attnc::cuda {
 
@@ -22,10 +22,10 @@ struct NvrtcResult {
 
 class Nvrtc {
 public:
-  // Opens `path`, or the first of defaultPaths() where that is empty. NotFound says where
-  // it looked and what to install.
+  // Opens the first usable library that findNvrtc() names. NotFound says where it looked and
+  // what to install; Unsupported where `path` names one older than CUDA 12.0.
+  static Result<std::shared_ptr<const Nvrtc>> open(const NvrtcSearch &search);
   static Result<std::shared_ptr<const Nvrtc>> open(const std::string &path = {});
-  static std::vector<std::string> defaultPaths();
 
   int major() const { return versionMajor; }
   int minor() const { return versionMinor; }
@@ -50,6 +50,7 @@ public:
 
 private:
   struct Functions;
+  static Result<std::shared_ptr<const Nvrtc>> openLibrary(const std::string &path);
   Nvrtc(std::string path, std::unique_ptr<const Functions> functions);
 
   std::string libraryPath;
