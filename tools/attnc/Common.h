@@ -77,6 +77,7 @@ void addCompletion(CLI::App &app, const GlobalOptions &global);
 void addDump(CLI::App &app, const GlobalOptions &global);
 void addMask(CLI::App &app, const GlobalOptions &global);
 void addRun(CLI::App &app, const GlobalOptions &global);
+void addStats(CLI::App &app, const GlobalOptions &global);
 void addWarm(CLI::App &app, const GlobalOptions &global);
 
 } // namespace attnc::cli

@@ -45,6 +45,7 @@ static int runTool(int argc, char **argv) {
   addRun(app, global);
   addMask(app, global);
   addBench(app, global);
+  addStats(app, global);
   addCache(app, global);
   addWarm(app, global);
   addCompletion(app, global);
