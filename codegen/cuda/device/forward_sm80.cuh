@@ -159,7 +159,8 @@ template <class Config, class Mods> struct ForwardSm80 {
       }
       if (Config::kStages == 2)
         stage ^= 1;
-      const bool endsSplit = cursor.tile < 0 || (u32)cursor.tile / Config::kSplitTiles != (u32)tile / Config::kSplitTiles;
+      const bool endsSplit =
+          cursor.tile < 0 || (u32)cursor.tile / Config::kSplitTiles != (u32)tile / Config::kSplitTiles;
       if (endsSplit && (hasCarry || cursor.tile >= 0))
         joinCarry(/*isLast=*/cursor.tile < 0);
     }
@@ -325,18 +326,19 @@ template <class Config, class Mods> struct ForwardSm80 {
 
   // Lets the NaN and infinities of a tile of values reach the rows that see them, and makes
   // zeros of them in shared memory: 0 times one would be NaN in every other row. Products
-  // count which kinds a row sees. Rare, so small rather than fast.
+  // count which kinds a row sees. Rare, so small rather than fast: a loop takes two tiles of
+  // the output, which as registers have no run-time index but move down by two a turn.
   __device__ __forceinline__ void admitNonFinite(u32 tile, u32 keep) {
 #pragma unroll 1
     for (int n = 0; n < kOutputTiles; n += 2) {
       float seen[3][2][4] = {};
-#pragma unroll
+#pragma unroll 1
       for (int k = 0; k < kBlockN / 16; ++k) {
         u32 visible[4], b[4], ones[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const int bit = 4 * (2 * k + (i >> 1)) + 2 * (i & 1);
-          visible[i] = (keep >> bit & 1 ? Element::kOne : 0u) | (keep >> (bit + 1) & 1 ? Element::kOne << 16 : 0u);
+          const u32 bits = keep >> (8 * k + 4 * (i >> 1) + 2 * (i & 1));
+          visible[i] = (bits & 1 ? Element::kOne : 0u) | (bits & 2 ? Element::kOne << 16 : 0u);
         }
         loadBTransposed<ValueLayout>(b, tile, k, n);
 #pragma unroll
@@ -348,17 +350,22 @@ template <class Config, class Mods> struct ForwardSm80 {
           multiplyAdd<Element>(seen[kind][1], visible, ones[2], ones[3]);
         }
       }
+      float first[2][4];
 #pragma unroll
-      for (int m = 0; m < kOutputTiles; ++m) // the accumulators are registers: no run-time index
-        if (m == n || m == n + 1)
+      for (int i = 0; i < 8; ++i) {
+        const int m = i / 4, e = i % 4;
+        const bool high = seen[0][m][e] > 0.f, low = seen[1][m][e] > 0.f;
+        first[m][e] = output[m][e];
+        if (seen[2][m][e] > 0.f || (high && low))
+          first[m][e] = __int_as_float(0x7fffffff);
+        else if (high || low)
+          first[m][e] = __fadd_rn(first[m][e], high ? infinity() : -infinity());
+      }
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const bool high = seen[0][m & 1][e] > 0.f, low = seen[1][m & 1][e] > 0.f;
-            if (seen[2][m & 1][e] > 0.f || (high && low))
-              output[m][e] = __int_as_float(0x7fffffff);
-            else if (high || low)
-              output[m][e] = __fadd_rn(output[m][e], high ? infinity() : -infinity());
-          }
+      for (int m = 0; m < kOutputTiles; ++m)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          output[m][e] = m < kOutputTiles - 2 ? output[m + 2][e] : first[m - (kOutputTiles - 2)][e];
     }
     __syncthreads();
     for (int at = threadIdx.x * 4; at < ValueLayout::kBytes; at += kThreads * 4) {
