@@ -51,7 +51,7 @@ public:
     if (staged.size() != 1)
       return fail("expected one variant, found " + std::to_string(staged.size()));
     if (stage == "cuda")
-      return emitCuda(staged[0], configText);
+      return emitCuda(staged[0], configText, simplified);
     auto config = cpu::parseConfig(configText);
     if (!config)
       return fail(llvm::toString(config.takeError()));
@@ -76,9 +76,13 @@ public:
   }
 
 private:
-  bool emitCuda(StagedOp staged, StringRef configText) {
+  bool emitCuda(StagedOp staged, StringRef configText, StringRef simplified) {
     auto config = cuda::parseConfig(configText);
-    return config ? finish(cuda::emitCuda(staged, *config)) : fail(llvm::toString(config.takeError()));
+    if (!config)
+      return fail(llvm::toString(config.takeError()));
+    cuda::KernelText kernel = cuda::emitCuda(staged, *config, simplified);
+    result.info = std::move(kernel.info);
+    return finish(kernel.text);
   }
   bool apply(ModuleOp module, void (*build)(OpPassManager &)) {
     PassManager passes(&context);

@@ -25,7 +25,8 @@ attnc_result *attnc_compile(const char *text, size_t text_size, const char *conf
 int attnc_result_ok(const attnc_result *result);
 const char *attnc_result_bytes(const attnc_result *result, size_t *size);
 /* With "object": JSON {"variant": text after simplification, "schedules": [ScheduleInfo],
- * "timings_ms": {...}}. Otherwise "". */
+ * "timings_ms": {...}}. With "cuda": {"variant": ..., "block_m": queries of a CTA, "block_n": keys
+ * of a tile, "threads": of a CTA, "shared_bytes": dynamic ones of a CTA}. Otherwise "". */
 const char *attnc_result_info(const attnc_result *result);
 /* Diagnostics, "file:line:column: error: text". */
 size_t attnc_result_message_count(const attnc_result *result);

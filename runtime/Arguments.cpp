@@ -17,7 +17,7 @@ Error invalidArgument(std::string message) { return {ErrorCode::InvalidArgument,
 namespace {
 
 // Positions are i32 inside of a kernel.
-constexpr int64_t kMaxLength = INT32_MAX - 64;
+constexpr int64_t kMaxLength = INT32_MAX - 256; // the last tile may reach beyond the end
 
 std::string shapeText(const std::vector<int64_t> &shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
@@ -93,7 +93,7 @@ Status expectShape(const char *name, const TensorView &view, const std::vector<i
       fmt::format("{}: expected shape {} ({}), found {}", name, shapeText(expected), because, toString(view)));
 }
 
-Status checkShapes(const cpu::KernelConfig &config, const RunArguments &call, Problem &problem) {
+Status checkShapes(const KernelTypes &config, const RunArguments &call, Problem &problem) {
   const std::vector<int64_t> &q = call.query.shape, &k = call.key.shape;
   if (q[3] != config.headDim)
     return invalidArgument(fmt::format("query: expected head dimension {}, which the kernel was compiled for, "
@@ -133,7 +133,7 @@ Status checkLse(const RunArguments &call) {
   return checkNoOverlap("lse", *call.lse);
 }
 
-Status checkTensors(const cpu::KernelConfig &config, const RunArguments &call) {
+Status checkTensors(const KernelTypes &config, const RunArguments &call) {
   const struct {
     const char *name, *axes;
     const TensorView &view;
@@ -155,7 +155,7 @@ Status checkTensors(const cpu::KernelConfig &config, const RunArguments &call) {
   return checkNoOverlap("output", call.output);
 }
 
-Status checkBlockMask(const RunArguments &call, const Problem &problem) {
+Status checkBlockMask(const RunArguments &call, const Problem &problem, int tileKeys) {
   if (!call.blockMask)
     return {};
   const Problem &made = call.blockMask->problem();
@@ -167,11 +167,11 @@ Status checkBlockMask(const RunArguments &call, const Problem &problem) {
     return invalidArgument(fmt::format("blockMask: expected one made for {}, found one for {}; make it again "
                                        "with BlockMask::create",
                                        text(problem), text(made)));
-  if (call.blockMask->blockN() != cpu::kBlockN)
+  if (call.blockMask->blockN() % tileKeys != 0)
     return Error{ErrorCode::Unsupported,
-                 fmt::format("blockMask: expected blockN {}, the kernel's tile of keys, found {}; make it with "
-                             "blockN = {}",
-                             cpu::kBlockN, call.blockMask->blockN(), cpu::kBlockN)};
+                 fmt::format("blockMask: expected blockN {}, the kernel's tile of keys, or a multiple, found {}; make "
+                             "it with blockN = {}",
+                             tileKeys, call.blockMask->blockN(), tileKeys)};
   return {};
 }
 
@@ -179,7 +179,7 @@ void copyStrides(const TensorView &view, int64_t (&into)[3]) { std::copy_n(view.
 
 } // namespace
 
-Status readArguments(const Program &program, const cpu::KernelConfig &config, const RunArguments &call,
+Status readArguments(const Program &program, const KernelTypes &config, int tileKeys, const RunArguments &call,
                      CallArguments &into) {
   if (Status s = checkTensors(config, call); !s)
     return s;
@@ -189,7 +189,7 @@ Status readArguments(const Program &program, const cpu::KernelConfig &config, co
     return s;
   if (Status s = readBindings(program, config, call.bindings, into); !s)
     return s;
-  if (Status s = checkBlockMask(call, into.problem); !s)
+  if (Status s = checkBlockMask(call, into.problem, tileKeys); !s)
     return s;
   const float scale = call.scale.value_or(
       program.scale.value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(config.headDim)))));

@@ -159,8 +159,7 @@ Result<uint32_t> paramBits(const Param &declared, double value) {
 
 } // namespace
 
-Status readBindings(const Program &program, const cpu::KernelConfig &config, const Bindings &bindings,
-                    CallArguments &into) {
+Status readBindings(const Program &program, const KernelTypes &config, const Bindings &bindings, CallArguments &into) {
   if (Status s = checkNames("capture", program.name, bindings.captures, program.captures); !s)
     return s;
   if (Status s = checkNames("param", program.name, bindings.params, program.params); !s)

@@ -4,14 +4,16 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "codegen/cuda/KernelConfig.h"
 #include "ir/Program.h"
 #include "runtime/ContextState.h"
 #include "runtime/CpuKernel.h"
+#include "runtime/CudaKernel.h"
+#include "runtime/EmulatedDevice.h"
 #include "runtime/KernelState.h"
 #include "runtime/Suggest.h"
-#include "runtime/cuda/Nvrtc.h"
+#include "runtime/Targets.h"
 
 namespace attnc {
 
@@ -47,110 +49,6 @@ std::vector<std::string> compilerPaths(const ContextOptions &options) {
   return CompilerLibrary::defaultPaths();
 }
 
-Result<cpu::Isa> readTarget(const std::string &target) {
-  if (target == "cuda" || target.starts_with("sm_"))
-    return Error{ErrorCode::Unsupported,
-                 fmt::format("target '{}': CUDA kernels can be dumped (stages cuda, ptx, cubin) and not run yet; use a "
-                             "cpu target",
-                             target)};
-  if (target.empty() || target == "cpu")
-    return cpu::hostIsa();
-  if (target.starts_with("cpu:"))
-    if (std::optional<cpu::Isa> isa = cpu::isaFromName(std::string_view(target).substr(4)))
-      return *isa;
-  const std::vector<std::string> known = {"cpu", "cpu:sse", "cpu:avx2", "cpu:avx512", "cpu:avx512_bf16", "cpu:neon"};
-  return Error{ErrorCode::NotFound, fmt::format("target '{}' is unknown{}", target, suggestion(target, known))};
-}
-
-Status checkDim(const char *name, int value) {
-  if (value >= 1 && value <= 512)
-    return {};
-  return invalidArgument(fmt::format("{}: expected 1 to 512, found {}", name, value));
-}
-
-Result<std::vector<cpu::CaptureType>> captureTypes(const Program &program, const CompileOptions &options) {
-  std::vector<cpu::CaptureType> types;
-  std::vector<std::string> names;
-  for (const Capture &capture : program.captures) {
-    types.push_back({capture.name, naturalDtype(capture)});
-    names.push_back(capture.name);
-  }
-  for (const auto &[name, dtype] : options.captureDtypes) {
-    auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end())
-      return invalidArgument(fmt::format("captureDtypes: variant '{}' declares no capture '{}'{}", program.name, name,
-                                         suggestion(name, names)));
-    const Capture &declared = program.captures[found - names.begin()];
-    if (!fitsDeclaredType(declared, dtype))
-      return invalidArgument(fmt::format("captureDtypes: capture '{}' is declared like {}, which {} does not fit; "
-                                         "f32 takes f32, f16, bf16, and i32 takes i32, i64",
-                                         name, dtypeName(naturalDtype(declared)), dtypeName(dtype)));
-    types[found - names.begin()].dtype = dtype;
-  }
-  return types;
-}
-
-Result<cpu::KernelConfig> readOptions(const Program &program, const CompileOptions &options) {
-  if (options.dtype != DType::F32 && options.dtype != DType::F16 && options.dtype != DType::BF16)
-    return invalidArgument(fmt::format("dtype: expected f32, f16 or bf16, found {}", dtypeName(options.dtype)));
-  if (Status s = checkDim("headDim", options.headDim); !s)
-    return s.error();
-  if (Status s = checkDim("valueDim", options.valueDim); !s)
-    return s.error();
-  if (options.splitSize < cpu::kBlockN || options.splitSize > 1 << 30 || options.splitSize % cpu::kBlockN)
-    return invalidArgument(fmt::format("splitSize: expected a multiple of {} up to {}, found {}", cpu::kBlockN, 1 << 30,
-                                       options.splitSize));
-  Result<cpu::Isa> isa = readTarget(options.target);
-  if (!isa)
-    return isa.error();
-  Result<std::vector<cpu::CaptureType>> captures = captureTypes(program, options);
-  if (!captures)
-    return captures.error();
-  cpu::KernelConfig config;
-  config.isa = *isa;
-  config.dtype = options.dtype;
-  config.headDim = options.headDim;
-  config.valueDim = options.valueDim;
-  config.splitSize = options.splitSize;
-  config.captures = *std::move(captures);
-  return config;
-}
-
-Result<cuda::KernelConfig> readCudaOptions(const Program &program, const CompileOptions &options) {
-  cuda::KernelConfig config;
-  config.arch = options.target.empty() || options.target == "cuda" ? "sm_80" : options.target;
-  config.dtype = options.dtype;
-  config.headDim = options.headDim;
-  config.valueDim = options.valueDim;
-  config.splitSize = options.splitSize;
-  Result<std::vector<cpu::CaptureType>> captures = captureTypes(program, options);
-  if (!captures)
-    return captures.error();
-  config.captures = *std::move(captures);
-  if (Status s = config.check(); !s)
-    return s.error();
-  return config;
-}
-
-// What NVRTC makes of a kernel's text: the PTX, or the cubin of config.arch.
-Result<std::string> compileCuda(const std::string &nvrtcPath, const std::string &text, const Program &program,
-                                const cuda::KernelConfig &config, cuda::NvrtcOutput output) {
-  auto nvrtc = cuda::Nvrtc::open(nvrtcPath);
-  if (!nvrtc)
-    return nvrtc.error();
-  if (Status s = (*nvrtc)->checkArch(config.arch); !s)
-    return s.error();
-  auto compiled =
-      (*nvrtc)->compile(text, program.name + ".cu", cuda::Nvrtc::kernelOptions(config.arch, output), output);
-  if (!compiled)
-    return Error{
-        compiled.error().code,
-        fmt::format("{}\nthis is a defect of attnc: please report it with the text that `attnc dump --emit=cuda` "
-                    "prints for variant '{}'",
-                    compiled.error().message, program.name)};
-  return std::move(compiled->binary);
-}
-
 // The cache is blind to names, so a kernel may come from a variant of another one.
 Variant underName(std::shared_ptr<const Program> program, const std::string &name) {
   if (program->name == name)
@@ -171,24 +69,78 @@ Result<Context> Context::create(const ContextOptions &options) {
   cache.forbidJit = options.forbidJit;
   cache.log = options.log ? options.log : [](const std::string &) {};
   std::shared_ptr<Executor> executor = options.executor ? options.executor : makeThreadPool();
-  auto state = std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor));
-  state->nvrtcPath = options.nvrtcPath.empty() ? environment("ATTNC_NVRTC") : options.nvrtcPath;
+  const std::string nvrtcPath = options.nvrtcPath.empty() ? environment("ATTNC_NVRTC") : options.nvrtcPath;
+  auto state = std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor), nvrtcPath);
   return Context(std::move(state));
 }
 
-Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &options) const {
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+static Result<Kernel> compileForCpu(Context::State &state, const Variant &variant, const CompileOptions &options) {
   const Program &program = variant.program();
-  Result<cpu::KernelConfig> config = readOptions(program, options);
+  Result<cpu::KernelConfig> config = readCpuOptions(program, options);
   if (!config)
     return config.error();
   CompileInfo info;
-  Result<std::shared_ptr<const LoadedKernel>> loaded = state->cache.get<LoadedKernel>(
-      cpuRequest(program, *config), [&] { return compileCpu(program, *config, state->compiler, state->cache.log()); },
-      [&](const attnc::CacheEntry &entry) { return LoadedKernel::load(entry, *config); }, info);
+  Result<std::shared_ptr<const LoadedKernel>> loaded = state.cache.get<LoadedKernel>(
+      cpuRequest(program, *config), [&] { return compileCpu(program, *config, state.compiler, state.cache.log()); },
+      [&](const CacheEntry &entry) { return LoadedKernel::load(entry, *config); }, info);
   if (!loaded)
     return loaded.error();
   return Kernel(std::make_shared<Kernel::State>(Kernel::State{variant, underName((*loaded)->simplified, program.name),
-                                                              *loaded, state->executor, std::move(info)}));
+                                                              *loaded, nullptr, state.executor, std::move(info)}));
+}
+
+static Result<Kernel> compileForCuda(Context::State &state, const Variant &variant, const CompileOptions &options) {
+  const Program &program = variant.program();
+  Result<CudaTarget> target = readCudaOptions(program, options, [&] { return state.cuda.currentArch(); });
+  if (!target)
+    return target.error();
+  Result<std::shared_ptr<const cuda::Nvrtc>> nvrtc = state.cuda.nvrtc();
+  if (!nvrtc)
+    return nvrtc.error();
+  std::shared_ptr<const CudaDevice> device =
+      target->output == cuda::NvrtcOutput::Ptx ? EmulatedDevice::instance() : state.cuda.gpu();
+  CompileInfo info;
+  Result<std::shared_ptr<const CudaKernel>> loaded = state.cache.get<CudaKernel>(
+      cudaRequest(program, target->config, target->output, (*nvrtc)->version()),
+      [&] { return compileCuda(program, target->config, target->output, state.compiler, **nvrtc, state.cache.log()); },
+      [&](const CacheEntry &entry) { return CudaKernel::load(entry, target->config, device); }, info);
+  if (!loaded)
+    return loaded.error();
+  return Kernel(std::make_shared<Kernel::State>(Kernel::State{variant, underName((*loaded)->simplified, program.name),
+                                                              nullptr, *loaded, state.executor, std::move(info)}));
+}
+
+Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &options) const {
+  return isCudaTarget(options.target) ? compileForCuda(*state, variant, options)
+                                      : compileForCpu(*state, variant, options);
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+static Result<std::string> dumpCuda(Context::State &state, const Variant &variant, const CompileOptions &options,
+                                    const std::string &stage) {
+  Result<CudaTarget> target = readCudaOptions(variant.program(), options, [&] { return state.cuda.currentArch(); });
+  if (!target)
+    return target.error();
+  Result<CompilerOutput> text = emitCuda(variant.ir(/*withLocations=*/true), target->config, state.compiler);
+  if (!text)
+    return text.error();
+  if (stage == "cuda")
+    return std::move(text->bytes);
+  Result<std::shared_ptr<const cuda::Nvrtc>> nvrtc = state.cuda.nvrtc();
+  if (!nvrtc)
+    return nvrtc.error();
+  Result<cuda::NvrtcResult> compiled = compileText(**nvrtc, text->bytes, variant.name(), target->config.arch,
+                                                   stage == "ptx" ? cuda::NvrtcOutput::Ptx : cuda::NvrtcOutput::Cubin);
+  if (!compiled)
+    return compiled.error();
+  return std::move(compiled->binary);
 }
 
 Result<std::string> Context::dump(const Variant &variant, const CompileOptions &options,
@@ -196,19 +148,13 @@ Result<std::string> Context::dump(const Variant &variant, const CompileOptions &
   const std::vector<std::string> stages = {"attn", "staged", "vector", "llvm", "asm", "object", "cuda", "ptx", "cubin"};
   if (std::find(stages.begin(), stages.end(), stage) == stages.end())
     return Error{ErrorCode::NotFound, fmt::format("stage '{}' is unknown{}", stage, suggestion(stage, stages))};
-  if (stage == "cuda" || stage == "ptx" || stage == "cubin") {
-    Result<cuda::KernelConfig> config = readCudaOptions(variant.program(), options);
-    if (!config)
-      return config.error();
-    Result<CompilerOutput> text = state->compiler.compile(variant.ir(/*withLocations=*/true), config->toJson(), "cuda");
-    if (!text)
-      return text.error();
-    if (stage == "cuda")
-      return std::move(text->bytes);
-    return compileCuda(state->nvrtcPath, text->bytes, variant.program(), *config,
-                       stage == "ptx" ? cuda::NvrtcOutput::Ptx : cuda::NvrtcOutput::Cubin);
-  }
-  Result<cpu::KernelConfig> config = readOptions(variant.program(), options);
+  const bool isCudaStage = stage == "cuda" || stage == "ptx" || stage == "cubin";
+  if (isCudaStage && !options.target.empty() && !isCudaTarget(options.target))
+    return Error{ErrorCode::Unsupported, fmt::format("stage '{}' on target '{}': CUDA kernels are made for {}", stage,
+                                                     options.target, fmt::join(cuda::kArches, ", "))};
+  if (isCudaStage)
+    return dumpCuda(*state, variant, options, stage);
+  Result<cpu::KernelConfig> config = readCpuOptions(variant.program(), options);
   if (!config)
     return config.error();
   Result<CompilerOutput> output = state->compiler.compile(variant.ir(/*withLocations=*/true), config->toJson(), stage);

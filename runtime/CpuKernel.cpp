@@ -9,15 +9,6 @@
 
 namespace attnc {
 
-static std::string remedy(const Program &program, const cpu::KernelConfig &config, const std::string &target) {
-  std::string captures;
-  for (size_t i = 0; i < config.captures.size(); ++i)
-    if (config.captures[i].dtype != naturalDtype(program.captures[i]))
-      captures += fmt::format(" --capture-dtype={}={}", config.captures[i].name, dtypeName(config.captures[i].dtype));
-  return fmt::format("attnc warm FILE:{} --dtype={} --head-dim={}x{} --split-size={} --target={}{}", program.name,
-                     dtypeName(config.dtype), config.headDim, config.valueDim, config.splitSize, target, captures);
-}
-
 CacheRequest cpuRequest(const Program &program, const cpu::KernelConfig &config) {
   Program nameless = program;
   nameless.name = "variant";
@@ -28,9 +19,8 @@ CacheRequest cpuRequest(const Program &program, const cpu::KernelConfig &config)
                            {"config", config.toJson()},
                            {"ir", print(nameless)}}),
           .target = target,
-          .what = fmt::format("'{}' for {} ({}, head dim {}, value dim {}, split {})", program.name, target,
-                              dtypeName(config.dtype), config.headDim, config.valueDim, config.splitSize),
-          .remedy = remedy(program, config, target)};
+          .what = kernelDescription(program, config, target),
+          .remedy = warmCommand(program, config, target)};
 }
 
 Result<CacheEntry> compileCpu(const Program &program, const cpu::KernelConfig &config, CompilerLibrary &compiler,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/Program.h"
+#include "runtime/CudaCall.h"
 #include "runtime/KernelState.h"
 #include "runtime/LaneAxes.h"
 
@@ -18,8 +19,11 @@ Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, Run
                  fmt::format("the kernel is for {}, which this processor does not run; compile with target "
                              "\"cpu\" for the best it has (cpu:{})",
                              kernel.info.target, cpu::isaName(cpu::hostIsa()))};
+  if (arguments.blockLists || arguments.stream)
+    return invalidArgument(fmt::format("{}: a CUDA device's; the kernel is for {}",
+                                       arguments.blockLists ? "blockLists" : "stream", kernel.info.target));
   CallArguments call;
-  if (Status s = readArguments(kernel.source.program(), kernel.loaded->config, arguments, call); !s)
+  if (Status s = readArguments(kernel.source.program(), kernel.loaded->config, cpu::kBlockN, arguments, call); !s)
     return s;
 
   if (Status s = checkLaneSpans(kernel.source.program(), kernel.loaded->laneAxes, call.captures); !s)
@@ -37,7 +41,7 @@ Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, Run
     mask = &made.emplace(*std::move(created));
   }
   RunStats counted;
-  const TileSource tiles(call.problem, isEmpty ? nullptr : mask, arguments.skipEmptyTiles);
+  const TileSource tiles(call.problem, cpu::kBlockN, isEmpty ? nullptr : mask, arguments.skipEmptyTiles);
   Status status = launch(*kernel.loaded, call, tiles, *kernel.executor, counted, choices);
   if (stats) {
     *stats = counted;
@@ -46,7 +50,9 @@ Status runKernel(const Kernel::State &kernel, const RunArguments &arguments, Run
   return status;
 }
 
-Status Kernel::run(const RunArguments &arguments, RunStats *stats) const { return runKernel(*state, arguments, stats); }
+Status Kernel::run(const RunArguments &arguments, RunStats *stats) const {
+  return state->cuda ? runCuda(*state, arguments, stats) : runKernel(*state, arguments, stats);
+}
 
 const Variant &Kernel::variant() const { return state->variant; }
 const CompileInfo &Kernel::info() const { return state->info; }

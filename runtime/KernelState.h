@@ -5,10 +5,13 @@
 
 namespace attnc {
 
+class CudaKernel;
+
 struct Kernel::State {
-  Variant source;  // as compiled: captures, params, scale
-  Variant variant; // after simplification and mask extraction, under the source's name
-  std::shared_ptr<const LoadedKernel> loaded;
+  Variant source;                             // as compiled: captures, params, scale
+  Variant variant;                            // after simplification and mask extraction, under the source's name
+  std::shared_ptr<const LoadedKernel> loaded; // for the CPU ...
+  std::shared_ptr<const CudaKernel> cuda;     // ... or for a CUDA device; the other is null
   std::shared_ptr<Executor> executor;
   CompileInfo info;
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/KernelConfig.h"
-
 namespace attnc {
 
 int64_t tileCount(const RunList &runs) {
@@ -48,15 +46,18 @@ void uniteRuns(const RunList &a, const RunList &b, RunList &into) {
   }
 }
 
-TileSource::TileSource(const Problem &problem, const BlockMask *mask, bool skipsEmpty)
-    : mask(mask), skipsEmpty(skipsEmpty), kvTiles((problem.kvLength + cpu::kBlockN - 1) / cpu::kBlockN),
-      hasPartialTail(problem.kvLength % cpu::kBlockN != 0) {}
+TileSource::TileSource(const Problem &problem, int tileKeys, const BlockMask *mask, bool skipsEmpty)
+    : mask(mask), skipsEmpty(skipsEmpty), kvTiles((problem.kvLength + tileKeys - 1) / tileKeys),
+      hasPartialTail(problem.kvLength % tileKeys != 0), refinement(mask ? mask->blockN() / tileKeys : 1) {}
 
 void TileSource::blockRuns(int64_t batch, int64_t head, int64_t block, RunList &into) const {
   into.clear();
   const BlockMask::Runs runs = mask->runs(batch, head, block);
-  for (const BlockRun *run = runs.begin; run != runs.end; ++run)
-    append(into, {run->first, run->count, !run->isFull});
+  for (const BlockRun *run = runs.begin; run != runs.end; ++run) {
+    const int64_t first = int64_t(run->first) * refinement;
+    const int64_t end = std::min(first + int64_t(run->count) * refinement, kvTiles);
+    append(into, {static_cast<int32_t>(first), static_cast<int32_t>(end - first), !run->isFull});
+  }
 }
 
 // A tile that is not whole needs the kernel's masking whatever the mask says.

@@ -24,8 +24,9 @@ void uniteRuns(const RunList &a, const RunList &b, RunList &into);
 // Where runs come from: a block mask, or none (every tile full).
 class TileSource {
 public:
-  // `mask` may be null. Without `skipsEmpty` every tile is visited, as a partial one.
-  TileSource(const Problem &problem, const BlockMask *mask, bool skipsEmpty);
+  // `mask` may be null; its tiles hold `tileKeys` keys or a multiple. Without `skipsEmpty`
+  // every tile is visited, as a partial one.
+  TileSource(const Problem &problem, int tileKeys, const BlockMask *mask, bool skipsEmpty);
 
   // Of rows [firstRow, firstRow + rowCount) of one (batch, head). The blocks of the mask
   // need not be those of the task: runs of all blocks that hold a row are united.
@@ -41,6 +42,7 @@ private:
   const bool skipsEmpty;
   const int64_t kvTiles;
   const bool hasPartialTail; // the last tile has fewer keys than a tile
+  const int32_t refinement;  // tiles in one of the mask's
 };
 
 // Calls body(splitIndex, runs) for each split of `splitTiles` tiles that has any, upward.

@@ -42,13 +42,25 @@ struct CaptureType {
 // The JSON array that parseCaptures (ConfigJson.h) reads.
 std::string capturesToJson(const std::vector<CaptureType> &captures);
 
-struct KernelConfig {
+} // namespace attnc::cpu
+
+namespace attnc {
+
+// The part of a configuration that all backends share: what the tensors of a call must be.
+struct KernelTypes {
+  DType dtype = DType::F32;               // of query, key, value and output
+  int headDim = 0;                        // of query and key, 1 to 512
+  int valueDim = 0;                       // of value and output, 1 to 512
+  int splitSize = cpu::kDefaultSplitSize; // keys; a multiple of the tile's
+  std::vector<cpu::CaptureType> captures; // in the variant's order
+};
+
+} // namespace attnc
+
+namespace attnc::cpu {
+
+struct KernelConfig : KernelTypes {
   Isa isa = Isa::Sse;
-  DType dtype = DType::F32;          // of query, key, value and output
-  int headDim = 0;                   // of query and key, 1 to 512
-  int valueDim = 0;                  // of value and output, 1 to 512
-  int splitSize = kDefaultSplitSize; // a multiple of kBlockN
-  std::vector<CaptureType> captures; // in the variant's order
 
   std::string toJson() const; // fields in fixed order
 };

@@ -2,6 +2,8 @@
 
 #include "codegen/cuda/DeviceLibrary.h"
 #include "codegen/cuda/ModPrinter.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace attnc::cuda {
@@ -15,8 +17,19 @@ static llvm::StringRef withoutPragma(llvm::StringRef text, std::string &storage)
   return storage;
 }
 
-std::string emitCuda(StagedOp staged, const KernelConfig &config) {
-  const Schedule schedule = chooseSchedule(config);
+static std::string launchInfo(const Schedule &schedule, int sharedBytes, llvm::StringRef variant) {
+  return llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"variant", variant},
+                                                                     {"block_m", schedule.blockM},
+                                                                     {"block_n", schedule.blockN},
+                                                                     {"threads", schedule.blockM * 2},
+                                                                     {"shared_bytes", sharedBytes}}))
+      .str();
+}
+
+KernelText emitCuda(StagedOp staged, const KernelConfig &config, llvm::StringRef variant) {
+  const int columnValues = columnValueCount(staged);
+  const Schedule schedule = chooseSchedule(config, columnValues);
+  const int shared = sharedBytes(config, schedule, columnValues);
   std::string text, storage;
   llvm::raw_string_ostream out(text);
   out << "// Attention variant '" << staged.getSymName() << "' for " << config.arch << ", written by attnc.\n"
@@ -38,12 +51,13 @@ std::string emitCuda(StagedOp staged, const KernelConfig &config) {
       << "\n//===--- the variant ---===//\n"
       << printMods(staged, config) << "\n//===--- the kernel ---===//\n#line 1 \"attnc/kernel.cu\"\n"
       << "using Kernel = ForwardSm80<Config, Mods>;\n"
+      << "static_assert(Kernel::kSharedBytes == " << shared << ", \"what the launch gives\");\n"
       << "extern \"C\" __global__ void __launch_bounds__(Kernel::kThreads)\n"
       << kKernelName << "(const __grid_constant__ Mods::Params params) {\n"
       << "  extern __shared__ __align__(128) char shared[];\n"
       << "  Kernel::run(params, shared);\n"
       << "}\n";
-  return text;
+  return {std::move(text), launchInfo(schedule, shared, variant)};
 }
 
 } // namespace attnc::cuda

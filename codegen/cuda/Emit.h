@@ -13,7 +13,12 @@ namespace attnc::cuda {
 // The kernel that the text defines.
 inline constexpr const char *kKernelName = "attnc_forward";
 
-std::string emitCuda(StagedOp staged, const KernelConfig &config);
+struct KernelText {
+  std::string text;
+  std::string info; // what a launch needs to know; the format: attnc_compiler.h
+};
+// `variant`: the text after simplification, for `info`.
+KernelText emitCuda(StagedOp staged, const KernelConfig &config, llvm::StringRef variant);
 
 // The inverse of KernelConfig::toJson; every field is checked.
 llvm::Expected<KernelConfig> parseConfig(llvm::StringRef json);

@@ -52,17 +52,19 @@ static int sharedLimit(const std::string &arch) {
   return arch == "sm_90a" || arch == "sm_100a" ? 227 << 10 : 99 << 10;
 }
 
-// Without column values.
-static int sharedBytes(const Schedule &s, int headDim, int valueDim) {
+static int padded(int dim) { return (dim + 15) / 16 * 16; }
+
+int sharedBytes(const KernelConfig &config, const Schedule &s, int columnValues) {
+  const int headDim = padded(config.headDim), valueDim = padded(config.valueDim);
   const int query = s.blockM * headDim * 2, carry = s.blockM * valueDim * 4;
-  const int tile = s.blockN * (headDim + valueDim) * 2;
+  const int tile = s.blockN * ((headDim + valueDim) * 2 + columnValues * 4);
   return (s.queryInRegisters ? std::max(query, carry) : query + carry) + s.stages * tile;
 }
 
-Schedule chooseSchedule(const KernelConfig &config) {
-  auto padded = [](int dim) { return (dim + 15) / 16 * 16; };
-  const int headDim = padded(config.headDim), valueDim = padded(config.valueDim);
-  const int widest = std::max(headDim, valueDim);
+int tileKeys(const KernelConfig &config) { return std::max(config.headDim, config.valueDim) <= 128 ? 64 : 32; }
+
+Schedule chooseSchedule(const KernelConfig &config, int columnValues) {
+  const int widest = padded(std::max(config.headDim, config.valueDim));
   // Best first; the first that fits the architecture's shared memory is taken.
   static constexpr Schedule small[] = {
       {64, 128, 2, true}, // 64 KB at 64: eight warps, the next tile on its way while one is used
@@ -80,7 +82,7 @@ Schedule chooseSchedule(const KernelConfig &config) {
   };
   auto pick = [&](auto &list) {
     for (const Schedule &each : list)
-      if (sharedBytes(each, headDim, valueDim) <= sharedLimit(config.arch))
+      if (sharedBytes(config, each, columnValues) <= sharedLimit(config.arch))
         return each;
     return list[std::size(list) - 1];
   };

@@ -14,20 +14,17 @@
 namespace attnc::cuda {
 
 // Bump when a change of the emitter or of the device library may change code or bits.
-inline constexpr int kEmitterVersion = 1;
+inline constexpr int kEmitterVersion = 2;
 
 // The targets: each names one compute capability, with its suffix where features of one
 // generation alone are meant.
 inline constexpr std::string_view kArches[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"};
 
-struct KernelConfig {
+// dtype: F16 or BF16. headDim, valueDim: multiples of 8, 8 to 256.
+struct KernelConfig : KernelTypes {
   std::string arch = "sm_80";
-  DType dtype = DType::BF16; // F16 or BF16
-  int headDim = 0;           // of query and key: a multiple of 8, 8 to 256
-  int valueDim = 0;          // of value and output, the same
-  int splitSize = cpu::kDefaultSplitSize;
-  std::vector<cpu::CaptureType> captures;
 
+  KernelConfig() { dtype = DType::BF16; }
   // Names what is not supported and what is.
   Status check() const;
   std::string toJson() const; // fields in fixed order
@@ -41,6 +38,11 @@ struct Schedule {
   int stages;            // tiles of K and V in shared memory
   bool queryInRegisters; // else it stays in shared memory
 };
-Schedule chooseSchedule(const KernelConfig &config);
+// `columnValues`: words that the variant keeps for each key of a tile.
+Schedule chooseSchedule(const KernelConfig &config, int columnValues);
+// Dynamic shared memory of a CTA.
+int sharedBytes(const KernelConfig &config, const Schedule &schedule, int columnValues);
+// Keys of a tile.
+int tileKeys(const KernelConfig &config);
 
 } // namespace attnc::cuda

@@ -482,6 +482,11 @@ private:
 
 } // namespace
 
+int columnValueCount(StagedOp staged) {
+  Operation *stage = staged.getStage<PerColumnOp>();
+  return static_cast<int>(stage->getRegion(0).front().getTerminator()->getNumOperands());
+}
+
 std::string printMods(StagedOp staged, const KernelConfig &config) { return Printer(staged, config).print(); }
 
 } // namespace attnc::cuda

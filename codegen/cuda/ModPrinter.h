@@ -12,4 +12,7 @@ namespace attnc::cuda {
 // The text of `struct Mods`: Params, what each stage yields, and a function for each.
 std::string printMods(StagedOp staged, const KernelConfig &config);
 
+// Words that the variant keeps for each key of a tile.
+int columnValueCount(StagedOp staged);
+
 } // namespace attnc::cuda

@@ -12,7 +12,7 @@ Result<std::unique_ptr<ScalarInputs>> ScalarInputs::bind(const Program &program,
                                                          const Bindings &bindings) {
   std::unique_ptr<ScalarInputs> inputs(new ScalarInputs);
   // Any dtype that fits the declaration will do here: nothing is compiled for it.
-  cpu::KernelConfig accepted;
+  KernelTypes accepted;
   for (const Capture &declared : program.captures) {
     DType dtype = naturalDtype(declared);
     for (const NamedTensor &given : bindings.captures)

@@ -125,7 +125,7 @@ private:
 
 Status runReference(const Variant &variant, const RunArguments &arguments, Executor *executor) {
   const Program &program = variant.program();
-  cpu::KernelConfig config;
+  KernelTypes config;
   config.dtype = arguments.query.dtype;
   if (config.dtype != DType::F32 && config.dtype != DType::F16 && config.dtype != DType::BF16)
     return invalidArgument("query: expected f32, f16 or bf16, found " + toString(arguments.query));
@@ -142,7 +142,7 @@ Status runReference(const Variant &variant, const RunArguments &arguments, Execu
     config.captures.push_back({declared.name, dtype});
   }
   CallArguments call;
-  if (Status status = readArguments(program, config, arguments, call); !status)
+  if (Status status = readArguments(program, config, /*tileKeys=*/1, arguments, call); !status)
     return status;
   auto inputs = ScalarInputs::bind(program, call.problem, arguments.bindings);
   if (!inputs)

@@ -119,11 +119,24 @@ template <class Config, class Mods> struct ForwardSm80 {
     }
   };
 
+  __device__ __forceinline__ Cursor firstTile() const {
+    Cursor cursor = {};
+    if (call.tiles == attnc_device::kListedTiles) {
+      const int slice = call.slices[batch * call.heads + head];
+      const int *offsets = call.runOffsets + (long long)slice * (gridDim.x + 1) + firstRow / kBlockM;
+      cursor.run = call.runs + offsets[0];
+      cursor.end = call.runs + offsets[1];
+      cursor.open();
+    } else {
+      cursor.last = (call.kvLength + kBlockN - 1) / kBlockN - 1;
+      cursor.tile = cursor.last < 0 ? -1 : 0;
+      cursor.isPartial = call.tiles == attnc_device::kAllTilesPartial;
+    }
+    return cursor;
+  }
+
   __device__ __forceinline__ void walk() {
-    const int queryBlock = firstRow / kBlockM;
-    const int *offsets = call.runOffsets + (long long)call.slices[batch * call.heads + head] * (gridDim.x + 1) + queryBlock;
-    Cursor cursor = {call.runs + offsets[0], call.runs + offsets[1]};
-    cursor.open();
+    Cursor cursor = firstTile();
     if (cursor.tile < 0)
       return;
     copyTile<kBlockM, kHeadDim, Config::kHeadDim, kThreads>(

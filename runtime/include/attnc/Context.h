@@ -43,12 +43,18 @@ struct CompileOptions {
   int headDim = 64;         // 1 to 512
   int valueDim = 64;        // 1 to 512
   int splitSize = 1024;     // keys a split holds; a multiple of 64; part of the result's bits
-  std::string target = {};  // "cpu" or "" for the host's best; "cpu:sse", "cpu:avx2",
-                            // "cpu:avx512", "cpu:avx512_bf16", "cpu:neon"
+  // "cpu" or "" for the host's best; "cpu:sse", "cpu:avx2", "cpu:avx512", "cpu:avx512_bf16",
+  // "cpu:neon". "cuda" for the current GPU; "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a",
+  // "sm_120". "emulated" (sm_80) or "emulated:sm_90a", ...: the CUDA kernel on the emulated
+  // device, with host memory and every check; for tests, thousands of times slower than a
+  // GPU. CUDA kernels take f16 and bf16 and dims that are multiples of 8 up to 256.
+  std::string target = {};
   // Dtypes of the captures where they are not the declared type's own
   // (f32, i32, bool): for example {"slopes", DType::BF16}.
   std::vector<std::pair<std::string, DType>> captureDtypes = {};
 };
+
+class BlockLists;
 
 struct RunStats {
   double milliseconds = 0;
@@ -66,6 +72,11 @@ struct RunArguments {
   int64_t queryOffset = 0;              // q_idx of row 0, for chunks of a longer sequence
   const BlockMask *blockMask = nullptr; // made for these sizes; null makes one
   bool skipEmptyTiles = true;           // false visits every tile: same bits, for tests
+  // CUDA devices only. The tensors lie on the device of the current context; run() returns
+  // once the work is in the stream. With blockLists, or for a variant without mask_mod,
+  // nothing is allocated, copied or waited for, so the call may be part of a CUDA graph.
+  void *stream = nullptr; // a CUstream; null is the default stream
+  const BlockLists *blockLists = nullptr;
 };
 
 struct CompileInfo {
@@ -88,6 +99,23 @@ public:
   struct State;
   explicit Kernel(std::shared_ptr<const State> state) : state(std::move(state)) {}
   const std::shared_ptr<const State> &internals() const { return state; } // runtime/KernelState.h
+
+private:
+  std::shared_ptr<const State> state;
+};
+
+// A block mask on a device, in the form that CUDA kernels read; made once, used by many
+// calls. Cheap to copy. Must outlive the work of the calls that use it.
+class ATTNC_EXPORT BlockLists {
+public:
+  // For calls of `kernel` with the sizes that `mask` was made for. Copies on `stream`.
+  // Errors: InvalidArgument for a CPU kernel or a mask whose tiles do not fit.
+  static Result<BlockLists> create(const Kernel &kernel, const BlockMask &mask, void *stream = nullptr);
+  size_t bytes() const; // of device memory
+
+  struct State;
+  explicit BlockLists(std::shared_ptr<const State> state) : state(std::move(state)) {}
+  const std::shared_ptr<const State> &internals() const { return state; }
 
 private:
   std::shared_ptr<const State> state;

@@ -59,7 +59,7 @@ struct Call {
   }
   TensorView &capture(int i) { return arguments.bindings.captures[i].view; }
   std::string error() {
-    Status status = readArguments(*program, config, arguments, read);
+    Status status = readArguments(*program, config, cpu::kBlockN, arguments, read);
     return status ? "" : status.error().message;
   }
 };
@@ -219,7 +219,7 @@ TEST(Arguments, blockMaskOfOtherSizesIsRefused) {
   EXPECT_THAT(other.error(),
               HasSubstr("kvLength 7, queryOffset 0, found one for batch 2, heads 4, queryLength 5, kvLength 8"));
   problem.kvLength = 7;
-  auto wide = BlockMask::create(*variant, problem, {}, 64, 128);
+  auto wide = BlockMask::create(*variant, problem, {}, 64, 96);
   ASSERT_TRUE(wide.ok());
   other.arguments.blockMask = &*wide;
   EXPECT_THAT(other.error(), HasSubstr("make it with blockN = 64"));

@@ -82,12 +82,36 @@ TEST(TileRuns, withoutMaskAllTilesAreFullButTheTail) {
     Problem problem;
     problem.kvLength = kvLength;
     RunList runs, spare;
-    TileSource(problem, nullptr, true).runs(0, 0, 0, 1, runs, spare);
+    TileSource(problem, 64, nullptr, true).runs(0, 0, 0, 1, runs, spare);
     Tiles expected;
     for (int tile = 0; tile * 64 < kvLength; ++tile)
       expected[tile] = (tile + 1) * 64 > kvLength;
     EXPECT_EQ(expand(runs), expected) << kvLength;
-    TileSource(problem, nullptr, false).runs(0, 0, 0, 1, runs, spare);
+    TileSource(problem, 64, nullptr, false).runs(0, 0, 0, 1, runs, spare);
     EXPECT_EQ(partialCount(runs), static_cast<int64_t>(expected.size())) << "every tile is masked";
+  }
+}
+
+// Tiles of a mask that hold several of the kernel's: each stands for all that have a key.
+TEST(TileRuns, tilesOfMaskAreRefined) {
+  auto causal =
+      Variant::fromIr("attn.variant @plain {\n  attn.mask_mod (%b: i32, %h: i32, %q_idx: i32, %kv_idx: i32) {\n"
+                      "    %0 = arith.cmpi sge, %q_idx, %kv_idx : i32\n    attn.yield %0 : i1\n  }\n}\n");
+  ASSERT_TRUE(causal.ok()) << causal.error().message;
+  for (int64_t kvLength : {33, 64, 100, 128, 129}) {
+    const Problem problem{.queryLength = 128, .kvLength = kvLength};
+    auto mask = BlockMask::create(*causal, problem, {}, 32, 64);
+    ASSERT_TRUE(mask.ok()) << mask.error().message;
+    for (int64_t block = 0; block < 4; ++block) {
+      RunList fine, spare;
+      TileSource(problem, 32, &*mask, true).runs(0, 0, block * 32, 32, fine, spare);
+      Tiles expected;
+      const BlockMask::Runs marked = mask->runs(0, 0, block);
+      for (const BlockRun *run = marked.begin; run != marked.end; ++run)
+        for (int tile = 2 * run->first; tile < 2 * (run->first + run->count); ++tile)
+          if (tile * 32 < kvLength)
+            expected[tile] = !run->isFull || (tile + 1) * 32 > kvLength;
+      EXPECT_EQ(expand(fine), expected) << "keys " << kvLength << ", block " << block;
+    }
   }
 }
