@@ -11,9 +11,8 @@ int64_t blocksOf(int64_t length, int block) { return (length + block - 1) / bloc
 class Builder {
 public:
   Builder(const Problem &problem, const BlockMask &mask, int blockM, int blockN)
-      : problem(problem), mask(mask), blockM(blockM),
-        tiles(problem, blockN, &mask, /*skipsEmpty=*/true), blocks(blocksOf(problem.queryLength, blockM)),
-        listOf(mask.sliceCount(), -1) {}
+      : problem(problem), mask(mask), blockM(blockM), tiles(problem, blockN, &mask, /*skipsEmpty=*/true),
+        blocks(blocksOf(problem.queryLength, blockM)), listOf(mask.sliceCount(), -1) {}
 
   Result<PackedBlockLists> build() {
     for (int64_t batch = 0; batch < problem.batch; ++batch)

@@ -69,8 +69,13 @@ Result<Context> Context::create(const ContextOptions &options) {
   cache.forbidJit = options.forbidJit;
   cache.log = options.log ? options.log : [](const std::string &) {};
   std::shared_ptr<Executor> executor = options.executor ? options.executor : makeThreadPool();
-  const std::string nvrtcPath = options.nvrtcPath.empty() ? environment("ATTNC_NVRTC") : options.nvrtcPath;
-  auto state = std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor), nvrtcPath);
+  cuda::NvrtcSearch search;
+  search.path = options.nvrtcPath.empty() ? environment("ATTNC_NVRTC") : options.nvrtcPath;
+  for (const char *name : {"CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"})
+    search.folders.push_back(environment(name));
+  std::string driver = options.driverPath.empty() ? environment("ATTNC_CUDA_DRIVER") : options.driverPath;
+  auto state = std::make_shared<State>(compilerPaths(options), std::move(cache), std::move(executor), std::move(search),
+                                       std::move(driver));
   return Context(std::move(state));
 }
 
@@ -93,25 +98,45 @@ static Result<Kernel> compileForCpu(Context::State &state, const Variant &varian
                                                               *loaded, nullptr, state.executor, std::move(info)}));
 }
 
+// Where a kernel of this context for the target runs, or why it cannot.
+static CudaKernel::Device deviceOf(Context::State &state, const CudaTarget &target) {
+  if (target.output == cuda::NvrtcOutput::Ptx)
+    return std::shared_ptr<const CudaDevice>(EmulatedDevice::instance());
+  Result<std::shared_ptr<const GpuDevice>> gpu = state.cuda.gpu();
+  if (!gpu)
+    return gpu.error();
+  return std::shared_ptr<const CudaDevice>(*std::move(gpu));
+}
+
 static Result<Kernel> compileForCuda(Context::State &state, const Variant &variant, const CompileOptions &options) {
   const Program &program = variant.program();
   Result<CudaTarget> target = readCudaOptions(program, options, [&] { return state.cuda.currentArch(); });
   if (!target)
     return target.error();
+  const CudaKernel::Device device = deviceOf(state, *target);
   Result<std::shared_ptr<const cuda::Nvrtc>> nvrtc = state.cuda.nvrtc();
-  if (!nvrtc)
+  auto compile = [&]() -> Result<CacheEntry> {
+    if (!nvrtc)
+      return nvrtc.error();
+    return compileCuda(program, target->config, target->output, state.compiler, **nvrtc, state.cache.log());
+  };
+  // The version is part of the key. Without NVRTC, kernels made by any that the cache knows will do.
+  std::vector<std::string> versions =
+      nvrtc ? std::vector<std::string>{(*nvrtc)->version()} : cachedNvrtcVersions(state.cache);
+  if (versions.empty())
     return nvrtc.error();
-  std::shared_ptr<const CudaDevice> device =
-      target->output == cuda::NvrtcOutput::Ptx ? EmulatedDevice::instance() : state.cuda.gpu();
-  CompileInfo info;
-  Result<std::shared_ptr<const CudaKernel>> loaded = state.cache.get<CudaKernel>(
-      cudaRequest(program, target->config, target->output, (*nvrtc)->version()),
-      [&] { return compileCuda(program, target->config, target->output, state.compiler, **nvrtc, state.cache.log()); },
-      [&](const CacheEntry &entry) { return CudaKernel::load(entry, target->config, device); }, info);
-  if (!loaded)
-    return loaded.error();
-  return Kernel(std::make_shared<Kernel::State>(Kernel::State{variant, underName((*loaded)->simplified, program.name),
-                                                              nullptr, *loaded, state.executor, std::move(info)}));
+  Error last;
+  for (const std::string &version : versions) {
+    CompileInfo info;
+    Result<std::shared_ptr<const CudaKernel>> loaded = state.cache.get<CudaKernel>(
+        cudaRequest(program, target->config, target->output, version), compile,
+        [&](const CacheEntry &entry) { return CudaKernel::load(entry, target->config, device); }, info);
+    if (loaded)
+      return Kernel(std::make_shared<Kernel::State>(Kernel::State{
+          variant, underName((*loaded)->simplified, program.name), nullptr, *loaded, state.executor, std::move(info)}));
+    last = loaded.error();
+  }
+  return last;
 }
 
 Result<Kernel> Context::compile(const Variant &variant, const CompileOptions &options) const {

@@ -14,8 +14,9 @@ struct Context::State {
   CudaLibraries cuda;
 
   State(std::vector<std::string> compilerPaths, KernelCache::Options options, std::shared_ptr<Executor> executor,
-        const std::string &nvrtcPath)
-      : compiler(std::move(compilerPaths)), cache(std::move(options)), executor(std::move(executor)), cuda(nvrtcPath) {}
+        cuda::NvrtcSearch search, std::string driverPath)
+      : compiler(std::move(compilerPaths)), cache(std::move(options)), executor(std::move(executor)),
+        cuda(std::move(search), std::move(driverPath)) {}
 };
 
 } // namespace attnc

@@ -85,6 +85,10 @@ bool readsCaptures(const Function &function) {
                      [](const Instruction &each) { return each.op == Opcode::Load; });
 }
 
+LaunchMemory memoryOf(const BlockLists::State &lists) {
+  return {.name = "blockLists", .data = lists.memory->data(), .bytes = lists.memory->size()};
+}
+
 std::string problemText(const Problem &p) {
   return fmt::format("batch {}, heads {}, queryLength {}, kvLength {}, queryOffset {}", p.batch, p.heads, p.queryLength,
                      p.kvLength, p.queryOffset);
@@ -105,7 +109,7 @@ Status checkLists(const BlockLists::State &lists, const CudaKernel &kernel, cons
 
 Result<std::shared_ptr<const BlockLists::State>> upload(const CudaKernel &kernel, const BlockMask &mask,
                                                         const Problem &problem, void *stream) {
-  Result<bool> isCapturing = kernel.device->isCapturing(stream);
+  Result<bool> isCapturing = (*kernel.device)->isCapturing(stream);
   if (!isCapturing)
     return isCapturing.error();
   if (*isCapturing)
@@ -115,7 +119,7 @@ Result<std::shared_ptr<const BlockLists::State>> upload(const CudaKernel &kernel
   Result<PackedBlockLists> packed = packBlockLists(problem, mask, kernel.shape.blockM, kernel.shape.blockN);
   if (!packed)
     return packed.error();
-  Result<std::shared_ptr<const DeviceBuffer>> memory = kernel.device->upload(packed->bytes, stream);
+  Result<std::shared_ptr<const DeviceBuffer>> memory = (*kernel.device)->upload(packed->bytes, stream);
   if (!memory)
     return memory.error();
   return std::make_shared<const BlockLists::State>(BlockLists::State{problem, kernel.shape.blockM, kernel.shape.blockN,
@@ -134,6 +138,8 @@ Result<std::shared_ptr<const BlockLists::State>> listsOf(const Kernel::State &ke
     Lists given = call.blockLists->internals();
     if (Status s = checkLists(*given, cuda, problem); !s)
       return s.error();
+    if (Status s = (*cuda.device)->checkMemory(memoryOf(*given)); !s)
+      return s.error();
     return given;
   }
   if (call.blockMask)
@@ -141,7 +147,7 @@ Result<std::shared_ptr<const BlockLists::State>> listsOf(const Kernel::State &ke
   const std::optional<Function> &mask = kernel.variant.program().maskMod;
   if (!mask || problem.kvLength == 0)
     return Lists();
-  if (!cuda.device->isEmulated() && readsCaptures(*mask))
+  if (!(*cuda.device)->isEmulated() && readsCaptures(*mask))
     return invalidArgument(
         fmt::format("blockLists: missing; mask_mod of variant '{}' reads captured tensors, which lie "
                     "on the device: make a mask with BlockMask::create from copies in host memory, "
@@ -224,12 +230,9 @@ Status checkGrid(const Problem &problem) {
 
 Result<CudaCall> prepareCuda(const Kernel::State &kernel, const RunArguments &arguments) {
   const CudaKernel &cuda = *kernel.cuda;
-  if (!cuda.function)
-    return Error{
-        ErrorCode::Unsupported,
-        fmt::format("the kernel is for {}, and this machine has no CUDA driver; compile with target \"cpu\", or "
-                    "\"emulated:{}\" to run it on the emulated device",
-                    kernel.info.target, cuda.config.arch)};
+  if (!cuda.device)
+    return Error{cuda.device.error().code, fmt::format("the kernel is for {}, which cannot run here: {}",
+                                                       kernel.info.target, cuda.device.error().message)};
   CallArguments read;
   if (Status s = readArguments(kernel.source.program(), cuda.config, cuda.shape.blockN, arguments, read); !s)
     return s.error();
@@ -241,7 +244,7 @@ Result<CudaCall> prepareCuda(const Kernel::State &kernel, const RunArguments &ar
   call.launch.memory = tensorMemory(kernel.source.program(), arguments);
   for (const LaunchMemory &memory : call.launch.memory)
     if (memory.bytes)
-      if (Status s = cuda.device->checkMemory(memory); !s)
+      if (Status s = (*cuda.device)->checkMemory(memory); !s)
         return s.error();
   const Problem &problem = read.problem;
   call.isEmpty = problem.batch == 0 || problem.heads == 0 || problem.queryLength == 0;
@@ -254,7 +257,7 @@ Result<CudaCall> prepareCuda(const Kernel::State &kernel, const RunArguments &ar
   call.tiles = call.lists ? call.lists->tiles
                           : countAllTiles(problem, cuda.shape.blockM, cuda.shape.blockN, !arguments.skipEmptyTiles);
   if (call.lists)
-    call.launch.memory.push_back({"blockLists", call.lists->memory->data(), call.lists->memory->size()});
+    call.launch.memory.push_back(memoryOf(*call.lists));
   call.launch.parameter = packParameter(deviceCall(read.args, call.lists.get(), arguments.skipEmptyTiles), read);
   if (call.launch.parameter.size() > kMaxParameterBytes)
     return Error{ErrorCode::Unsupported,
@@ -295,7 +298,7 @@ Result<BlockLists> BlockLists::create(const Kernel &kernel, const BlockMask &mas
                                        "BlockMask itself",
                                        state.info.target));
   if (!state.cuda->device)
-    return Error{ErrorCode::Unsupported, "block lists: this machine has no CUDA driver"};
+    return state.cuda->device.error();
   if (mask.blockN() % state.cuda->shape.blockN)
     return invalidArgument(fmt::format("mask: expected blockN {}, the kernel's tile of keys, or a multiple, found {}",
                                        state.cuda->shape.blockN, mask.blockN()));

@@ -31,8 +31,8 @@ struct CudaLaunch {
   std::vector<LaunchMemory> memory;
 };
 
-// Memory of a device; given back when its last owner goes, after what the stream it was
-// made on had to do until then.
+// Memory of a device; given back when its last owner goes, after what the stream that it was
+// made on has to do until then.
 class DeviceBuffer {
 public:
   virtual ~DeviceBuffer() = default;
@@ -51,9 +51,10 @@ public:
 class CudaDevice {
 public:
   virtual ~CudaDevice() = default;
-  // Errors: Internal where the binary is not one of this device's.
-  virtual Result<std::shared_ptr<const CudaFunction>> load(const std::string &binary,
-                                                           const std::string &kernel) const = 0;
+  // `sharedBytes`: dynamic ones that launches will ask for. Errors: Internal where the binary
+  // is not one of this device's.
+  virtual Result<std::shared_ptr<const CudaFunction>> load(const std::string &binary, const std::string &kernel,
+                                                           int sharedBytes) const = 0;
   // InvalidArgument, naming the memory, where kernels of this thread's current device
   // cannot or should not reach it.
   virtual Status checkMemory(const LaunchMemory &memory) const = 0;

@@ -1,5 +1,7 @@
 #include "runtime/CudaKernel.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -99,6 +101,21 @@ Result<CacheEntry> compileCuda(const Program &program, const cuda::KernelConfig 
   return entry;
 }
 
+std::vector<std::string> cachedNvrtcVersions(const KernelCache &cache) {
+  std::vector<std::pair<std::string, std::string>> found; // created, version
+  for (const auto &layer : cache.layers())
+    for (const Sidecar &sidecar : layer->list())
+      for (const CacheKey::Field &field : sidecar.key.fields())
+        if (field.name == "nvrtc")
+          found.emplace_back(sidecar.entry.created, field.value);
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> versions;
+  for (const auto &[created, version] : found)
+    if (std::find(versions.begin(), versions.end(), version) == versions.end())
+      versions.push_back(version);
+  return versions;
+}
+
 //===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//
@@ -129,7 +146,7 @@ static Result<CudaKernel::Shape> readShape(const std::string &report, const cuda
 }
 
 Result<std::shared_ptr<const CudaKernel>> CudaKernel::load(const CacheEntry &entry, const cuda::KernelConfig &config,
-                                                           std::shared_ptr<const CudaDevice> device) {
+                                                           const Device &device) {
   ParsedProgram parsed = parseProgram(entry.variantText);
   if (!parsed.program)
     return Error{ErrorCode::Internal, "the simplified variant does not read back: " + parsed.failure.message};
@@ -138,16 +155,16 @@ Result<std::shared_ptr<const CudaKernel>> CudaKernel::load(const CacheEntry &ent
     return shape.error();
   std::shared_ptr<const CudaFunction> function;
   if (device) {
-    const char *kind = device->isEmulated() ? "ptx" : "cubin";
+    const char *kind = (*device)->isEmulated() ? "ptx" : "cubin";
     if (entry.kind != kind)
       return Error{ErrorCode::Internal, fmt::format("expected '{}', found '{}'", kind, entry.kind)};
-    Result<std::shared_ptr<const CudaFunction>> loaded = device->load(entry.binary, kKernelName);
+    Result<std::shared_ptr<const CudaFunction>> loaded = (*device)->load(entry.binary, kKernelName, shape->sharedBytes);
     if (!loaded)
       return loaded.error();
     function = *std::move(loaded);
   }
   return std::make_shared<const CudaKernel>(config, std::make_shared<const Program>(std::move(*parsed.program)), *shape,
-                                            std::move(device), std::move(function));
+                                            device, std::move(function));
 }
 
 } // namespace attnc

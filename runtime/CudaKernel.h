@@ -25,6 +25,9 @@ CacheRequest cudaRequest(const Program &program, const cuda::KernelConfig &confi
 Result<CacheEntry> compileCuda(const Program &program, const cuda::KernelConfig &config, cuda::NvrtcOutput output,
                                CompilerLibrary &compiler, const cuda::Nvrtc &nvrtc, const CacheDirectory::Log &log);
 
+// Those that kernels in the cache were made with, the latest first: without NVRTC they still run.
+std::vector<std::string> cachedNvrtcVersions(const KernelCache &cache);
+
 class CudaKernel {
 public:
   // How a launch is cut.
@@ -35,19 +38,21 @@ public:
     int sharedBytes = 0; // dynamic ones of a CTA
   };
 
-  // `device` may be null: a kernel for another machine, which can be cached and not run.
-  // Internal errors: the binary or the report is malformed.
+  using Device = Result<std::shared_ptr<const CudaDevice>>;
+
+  // Without a device the kernel can be cached and not run. Internal errors: the binary or the
+  // report is malformed.
   static Result<std::shared_ptr<const CudaKernel>> load(const CacheEntry &entry, const cuda::KernelConfig &config,
-                                                        std::shared_ptr<const CudaDevice> device);
+                                                        const Device &device);
 
   const cuda::KernelConfig config;
   const std::shared_ptr<const Program> simplified;
   const Shape shape;
-  const std::shared_ptr<const CudaDevice> device;
-  const std::shared_ptr<const CudaFunction> function;
+  const Device device;                                // or why there is none
+  const std::shared_ptr<const CudaFunction> function; // null without a device
 
-  CudaKernel(cuda::KernelConfig config, std::shared_ptr<const Program> simplified, Shape shape,
-             std::shared_ptr<const CudaDevice> device, std::shared_ptr<const CudaFunction> function)
+  CudaKernel(cuda::KernelConfig config, std::shared_ptr<const Program> simplified, Shape shape, Device device,
+             std::shared_ptr<const CudaFunction> function)
       : config(std::move(config)), simplified(std::move(simplified)), shape(shape), device(std::move(device)),
         function(std::move(function)) {}
 };

@@ -73,8 +73,8 @@ std::shared_ptr<const EmulatedDevice> EmulatedDevice::instance() {
   return device;
 }
 
-Result<std::shared_ptr<const CudaFunction>> EmulatedDevice::load(const std::string &binary,
-                                                                 const std::string &kernel) const {
+Result<std::shared_ptr<const CudaFunction>> EmulatedDevice::load(const std::string &binary, const std::string &kernel,
+                                                                 int) const {
   Result<emulator::Module> module = emulator::Module::parse(binary);
   if (!module)
     return module.error();

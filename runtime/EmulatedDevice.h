@@ -25,7 +25,8 @@ class EmulatedDevice final : public CudaDevice {
 public:
   static std::shared_ptr<const EmulatedDevice> instance();
 
-  Result<std::shared_ptr<const CudaFunction>> load(const std::string &binary, const std::string &kernel) const override;
+  Result<std::shared_ptr<const CudaFunction>> load(const std::string &binary, const std::string &kernel,
+                                                   int sharedBytes) const override;
   Status checkMemory(const LaunchMemory &) const override { return {}; }
   Result<bool> isCapturing(void *) const override { return false; }
   Result<std::shared_ptr<const DeviceBuffer>> upload(std::span<const std::byte> bytes, void *stream) const override;

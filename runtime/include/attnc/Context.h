@@ -29,9 +29,12 @@ struct ContextOptions {
   bool forbidJit = false;
   // Path of libattnc_compiler.so. Empty: $ATTNC_COMPILER, else beside libattnc.
   std::string compilerPath = {};
-  // Path of NVRTC's library, for the stages ptx and cubin. Empty: $ATTNC_NVRTC, else the
-  // loader's path and the CUDA toolkit's folder.
+  // Path of NVRTC's library, which compiles CUDA kernels. Empty: $ATTNC_NVRTC, else it is looked
+  // for in $CUDA_HOME, $CUDA_PATH, $VIRTUAL_ENV, $CONDA_PREFIX, the process (torch loads it), the
+  // loader's path, Python packages, and the CUDA toolkit's folders.
   std::string nvrtcPath = {};
+  // Path of the CUDA driver's library. Empty: $ATTNC_CUDA_DRIVER, else libcuda.so.1.
+  std::string driverPath = {};
   // Runs the tasks; null makes a thread pool of one worker a processor.
   std::shared_ptr<Executor> executor = {};
   // Called at the start and end of every compile and on cache trouble. Null: silent.
