@@ -19,8 +19,8 @@ constexpr auto kBulk = InstructionClass::BulkCopy;
 // `detail`, beside the address' bits.
 constexpr uint32_t kIsTensor = 16;
 
-SharedShadow::Access bulkAccess(const Cta &cta, const std::vector<uint32_t> &clock) {
-  return {cta.bulkAgent(), clock.data(), SharedShadow::kManyLanes, 0};
+SharedShadow::Access bulkAccess(int agent, const std::vector<uint32_t> &clock) {
+  return {agent, clock.data(), SharedShadow::kManyLanes, 0};
 }
 
 // The tensor map at a lane's address, with the lane's coordinates.
@@ -53,6 +53,12 @@ bool isBoxInside(Warp &warp, const Instruction &i, int lane, const TensorMap &ma
                  const std::array<int32_t, kMaxTmaRank> &coordinates, uint32_t address, AccessKind kind) {
   Machine &machine = *warp.cta->machine;
   const std::span<const int32_t> span(coordinates.data(), map.rank);
+  if (address % kBoxAlignment != 0) {
+    machine.report(FindingKind::Misaligned, warp, lane, i,
+                   "a box's shared address " + std::to_string(address) + " is not a multiple of " +
+                       std::to_string(kBoxAlignment));
+    return false;
+  }
   if (Status status = checkBox(map, span, warp.cta->shared.size(), address); !status) {
     machine.report(FindingKind::OutOfBounds, warp, lane, i, status.error().message);
     return false;
@@ -94,7 +100,7 @@ Flow runLoad(Warp &warp, const Instruction &i, uint32_t mask) {
         return cta.machine->report(FindingKind::OutOfBounds, warp, lane, i, "the target lies outside shared memory");
     }
     copy.clock = warp.clock;
-    copy.clock[size_t(cta.bulkAgent())] = ++cta.hopper->bulkTime;
+    copy.clock[size_t(cta.loadAgent(copy.mbarrier))] = ++cta.hopper->bulkTime;
     cta.hopper->copies.push_back(std::move(copy));
     ++warp.clock[size_t(warp.index)]; // what the warp does next is not before the copy
     ++cta.machine->events;
@@ -111,7 +117,7 @@ Flow runStore(Warp &warp, const Instruction &i, uint32_t mask) {
   forLanes(mask, [&](int lane) {
     std::vector<uint32_t> clock = warp.clock;
     clock[size_t(cta.bulkAgent())] = ++cta.hopper->bulkTime;
-    const SharedShadow::Access access = bulkAccess(cta, clock);
+    const SharedShadow::Access access = bulkAccess(cta.bulkAgent(), clock);
     const auto address = uint32_t(sources[lane]);
     if ((i.detail & kIsTensor) != 0) {
       TensorMap map;
@@ -184,7 +190,7 @@ void landBulkCopy(Cta &cta, size_t index) {
   cta.hopper->copies.erase(cta.hopper->copies.begin() + int64_t(index));
   Warp &warp = cta.warps[size_t(copy.warp)];
   const Instruction &i = *copy.instruction;
-  const SharedShadow::Access access = bulkAccess(cta, copy.clock);
+  const SharedShadow::Access access = bulkAccess(cta.loadAgent(copy.mbarrier), copy.clock);
   if (copy.isTensor) {
     const std::span<const int32_t> coordinates(copy.coordinates.data(), copy.map.rank);
     if (warp.isChecked)

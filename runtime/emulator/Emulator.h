@@ -79,7 +79,8 @@ enum class FindingKind {
   GlobalRace,      // two lanes of one store write different values to one word
   WriteConflict,   // two CTAs write one word
   FloatAtomic,     // the sum depends on the order
-  AsyncNotAwaited, // a warp touches what its own copy has not been waited for
+  AsyncNotAwaited, // a warp touches what its own copy or product has not been waited for
+  MissingFence,    // wgmma uses registers that were written after the last wgmma.fence
   BarrierDivergence,
   BarrierMisuse,
   PartialWarp, // a collective instruction without all its lanes

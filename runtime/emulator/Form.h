@@ -74,6 +74,7 @@ public:
   ProgramBuilder &builder;
   const PtxInstruction &source;
   bool isMove = false;
+  bool isProduct = false;
 
 private:
   std::vector<bool> taken;
@@ -105,5 +106,6 @@ const OpcodeTable &matrixOpcodes();
 const OpcodeTable &asyncCopyOpcodes();
 const OpcodeTable &mbarrierOpcodes();
 const OpcodeTable &wgmmaOpcodes();
+const OpcodeTable &registerPoolOpcodes();
 
 } // namespace attnc::emulator

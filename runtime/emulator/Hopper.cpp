@@ -1,5 +1,7 @@
 #include "runtime/emulator/Hopper.h"
 
+#include "runtime/emulator/Warpgroups.h"
+
 namespace attnc::emulator {
 
 namespace {
@@ -13,6 +15,14 @@ constexpr int kLongestDelay = 64;
 Cta::Cta() = default;
 Cta::Cta(Cta &&) noexcept = default;
 Cta::~Cta() = default;
+
+void wakeWarpgroup(Warp *warps) {
+  for (int k = 0; k < kWarpsOfGroup; ++k)
+    if (warps[k].state == Warp::State::Blocked && warps[k].waitingBarrier < 0) {
+      warps[k].state = Warp::State::Ready;
+      warps[k].waitingAt = nullptr;
+    }
+}
 
 void startHopper(Cta &cta) {
   if (cta.hopper == nullptr)

@@ -41,13 +41,15 @@ struct BulkGroups {
   uint32_t last = 0;
 };
 
-// The four warps that run a wgmma together.
+// The four warps that run wgmma and setmaxnreg together.
 struct Warpgroup {
   const Instruction *at = nullptr;
   int arrived = 0;
   uint32_t time = 0; // of its agent
   uint32_t done = 0;
   std::deque<uint32_t> commits;
+  int registers = 0; // a thread's; 0 before the first setmaxnreg
+  int wanted = 0;    // by a setmaxnreg.inc that waits
 };
 
 struct HopperState {
@@ -56,6 +58,7 @@ struct HopperState {
   std::vector<BulkGroups> groups; // by warp
   std::vector<Warpgroup> warpgroups;
   uint32_t bulkTime = 0;
+  int64_t freeRegisters = 0; // given back by setmaxnreg
   uint64_t eventsSeen = 0;
   int roundsWaited = 0;
 };

@@ -16,6 +16,7 @@
 #include "runtime/emulator/Program.h"
 #include "runtime/emulator/SharedShadow.h"
 #include "runtime/emulator/TensorCore.h"
+#include "runtime/emulator/WgmmaRegisters.h"
 
 namespace attnc::emulator {
 
@@ -76,7 +77,9 @@ struct Warp {
   int waitingBarrier = -1;
   std::vector<uint32_t> clock;   // one entry an agent
   std::vector<uint32_t> defined; // by tracked register, a bit a lane
-  std::vector<uint8_t> local;    // lanes' frames one after the other
+  std::vector<WgmmaRegister> wgmmaRegisters;
+  int32_t wgmmaFences = 0;
+  std::vector<uint8_t> local; // lanes' frames one after the other
   AsyncCopies copies;
 
   uint32_t *words(int32_t slot) { return registers + slot; }
@@ -128,7 +131,12 @@ struct Cta {
   int copyAgent(const Warp &warp) const { return int(warps.size()) + warp.index; }
   int bulkAgent() const { return 2 * int(warps.size()); }
   int warpgroupAgent(int group) const { return bulkAgent() + 1 + group; }
-  int agents() const { return bulkAgent() + 1 + (int(warps.size()) + 3) / 4; }
+  int readers() const { return bulkAgent() + 1 + (int(warps.size()) + 3) / 4; }
+  // Copies into shared memory, which only write. One agent for each of a few mbarriers: what a
+  // wait for one copy tells of another that some other mbarrier counts is nothing.
+  static constexpr int kLoadAgents = 8;
+  int loadAgent(uint32_t mbarrier) const { return readers() + int(mbarrier / 8 % kLoadAgents); }
+  int agents() const { return readers() + kLoadAgents; }
 };
 
 struct Machine {

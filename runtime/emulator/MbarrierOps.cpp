@@ -1,5 +1,5 @@
-// mbarrier: init, inval, arrive, expect_tx, test_wait, try_wait; and what of sm_90 has no effect
-// here: setmaxnreg, griddepcontrol.
+// mbarrier: init, inval, arrive, expect_tx, test_wait, try_wait; and griddepcontrol, which has no
+// effect here.
 #include "runtime/emulator/AsyncCopies.h"
 #include "runtime/emulator/Barriers.h"
 #include "runtime/emulator/Hopper.h"
@@ -175,16 +175,6 @@ void decodeMbarrier(Form &form) {
 
 Flow runNothing(Warp &, const Instruction &, uint32_t) { return Flow::Next; }
 
-void decodeSetmaxnreg(Form &form) {
-  if ((!form.take("inc") && !form.take("dec")) || !form.take("sync") || !form.take("aligned") || !form.take("u32"))
-    return form.fail("its modifiers are not known");
-  form.expectOperands(1, 1);
-  const int64_t registers = form.needConstant(form.operand(0));
-  if (registers < 24 || registers > 256 || registers % 8 != 0)
-    return form.fail("the number of registers must be a multiple of 8 in 24 .. 256");
-  form.use(InstructionClass::Other, runNothing);
-}
-
 // Launches do not overlap here.
 void decodeGridDependency(Form &form) {
   form.takeAny({"wait", "launch_dependents"});
@@ -218,8 +208,7 @@ void decodeArriveOfCopies(Form &form) {
 }
 
 const OpcodeTable &mbarrierOpcodes() {
-  static const OpcodeTable kTable = {
-      {"mbarrier", decodeMbarrier}, {"setmaxnreg", decodeSetmaxnreg}, {"griddepcontrol", decodeGridDependency}};
+  static const OpcodeTable kTable = {{"mbarrier", decodeMbarrier}, {"griddepcontrol", decodeGridDependency}};
   return kTable;
 }
 

@@ -28,7 +28,7 @@ std::string describeAgent(const Cta &cta, int agent) {
     return "warp " + std::to_string(agent);
   if (agent < 2 * warps)
     return "cp.async of warp " + std::to_string(agent - warps);
-  if (agent == cta.bulkAgent())
+  if (agent == cta.bulkAgent() || agent >= cta.readers())
     return "a bulk copy";
   return "wgmma of warpgroup " + std::to_string(agent - cta.bulkAgent() - 1);
 }

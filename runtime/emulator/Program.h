@@ -32,7 +32,7 @@ struct Instruction {
   Handler handler = nullptr;
   int32_t guard = -1;
   bool isGuardNegated = false;
-  bool isTracked = false; // reads or writes registers that may be uninitialised
+  bool isTracked = false; // reads or writes registers that may be uninitialised, or that wgmma works on
   InstructionClass kind = InstructionClass::Other;
   uint8_t width = 1; // elements of a vector access
   int32_t d = -1;    // destination
@@ -91,6 +91,14 @@ struct TrackedAccess {
   bool isMove = false; // hands on what it reads, defined or not
 };
 
+// The same of registers that wgmma works on.
+struct WgmmaAccess {
+  std::vector<int> reads;
+  std::vector<int> writes;
+  bool isMove = false;
+  bool isProduct = false;
+};
+
 struct ParameterInfo {
   std::string name;
   uint32_t offset = 0;
@@ -112,6 +120,8 @@ struct Program {
   int trackedRegisters = 0;
   std::vector<std::string> trackedNames;
   std::vector<TrackedAccess> tracked; // by pc; empty where nothing is tracked
+  std::vector<std::string> wgmmaNames;
+  std::vector<WgmmaAccess> wgmmaAccesses; // by pc; empty where nothing runs wgmma
 
   // By pc, for findings.
   struct Origin {

@@ -16,7 +16,8 @@ const std::unordered_map<std::string_view, void (*)(Form &)> &opcodes() {
     for (const OpcodeTable *rows :
          {&integerOpcodes(), &bitOpcodes(), &arithmeticOpcodes(), &specialFunctionOpcodes(), &compareOpcodes(),
           &convertOpcodes(), &moveOpcodes(), &memoryOpcodes(), &atomicOpcodes(), &controlOpcodes(), &barrierOpcodes(),
-          &warpOpcodes(), &matrixOpcodes(), &asyncCopyOpcodes(), &mbarrierOpcodes(), &wgmmaOpcodes()})
+          &warpOpcodes(), &matrixOpcodes(), &asyncCopyOpcodes(), &mbarrierOpcodes(), &wgmmaOpcodes(),
+          &registerPoolOpcodes()})
       for (const OpcodeRow &row : *rows)
         table.emplace(row.base, row.decode);
     return table;
@@ -328,6 +329,7 @@ std::string ProgramBuilder::decodeInstruction(const PtxInstruction &source) {
     return "PTX line " + std::to_string(source.line) + ": cannot emulate '" + std::string(source.text) +
            "': " + form.reason();
   effects.back().isMove = form.isMove;
+  effects.back().isProduct = form.isProduct;
   append(source, form.instruction);
   if (form.followUp) {
     appendEmpty();

@@ -32,6 +32,7 @@ struct InstructionEffects {
   std::vector<int32_t> targets; // pcs, filled when labels are known
   bool fallsThrough = true;
   bool isMove = false;
+  bool isProduct = false; // a wgmma, which goes on behind the warp's back
   int function = 0;
 };
 

@@ -49,6 +49,7 @@ public:
     solve();
     findRanges();
     findTracked();
+    findWgmmaRegisters();
     place();
     rewrite();
   }
@@ -161,7 +162,7 @@ private:
         if (const int index = trackedIndex[size_t(access.value)]; index >= 0)
           (access.isWrite ? tracked.writes : tracked.reads).push_back(index);
       tracked.isMove = effects[pc].isMove;
-      program.code[pc].isTracked = !tracked.reads.empty() || !tracked.writes.empty();
+      program.code[pc].isTracked |= !tracked.reads.empty() || !tracked.writes.empty();
     }
   }
 
@@ -170,6 +171,49 @@ private:
       return;
     trackedIndex[value] = int(program.trackedNames.size());
     program.trackedNames.emplace_back(values[value].name);
+  }
+
+  // Registers that a wgmma names, and those that moves bring them from or to.
+  void findWgmmaRegisters() {
+    std::vector<int> indices(values.size(), -1);
+    const auto watch = [&](int32_t value) {
+      const bool isNew = indices[size_t(value)] < 0 && values[size_t(value)].kind == Value::Kind::Register &&
+                         values[size_t(value)].bits == 32;
+      if (isNew) {
+        indices[size_t(value)] = int(program.wgmmaNames.size());
+        program.wgmmaNames.emplace_back(values[size_t(value)].name);
+      }
+      return isNew;
+    };
+    for (const InstructionEffects &effect : effects)
+      for (const ValueAccess &access : effect.accesses)
+        if (effect.isProduct)
+          watch(access.value);
+    if (program.wgmmaNames.empty())
+      return;
+    for (bool hasChanged = true; hasChanged;) {
+      hasChanged = false;
+      for (const InstructionEffects &effect : effects)
+        if (effect.isMove && std::ranges::any_of(effect.accesses, [&](const ValueAccess &access) {
+              return indices[size_t(access.value)] >= 0;
+            }))
+          for (const ValueAccess &access : effect.accesses)
+            hasChanged |= watch(access.value);
+    }
+    noteWgmmaAccesses(indices);
+  }
+
+  void noteWgmmaAccesses(const std::vector<int> &indices) {
+    program.wgmmaAccesses.resize(program.code.size());
+    for (size_t pc = 0; pc < effects.size(); ++pc) {
+      WgmmaAccess &noted = program.wgmmaAccesses[pc];
+      for (const ValueAccess &access : effects[pc].accesses)
+        if (const int index = indices[size_t(access.value)]; index >= 0)
+          (access.isWrite ? noted.writes : noted.reads).push_back(index);
+      noted.isMove = effects[pc].isMove;
+      noted.isProduct = effects[pc].isProduct;
+      program.code[pc].isTracked |= !noted.reads.empty() || !noted.writes.empty();
+    }
   }
 
   void place() {

@@ -133,6 +133,8 @@ void startCta(Machine &machine, Cta &cta, uint32_t linear) {
     warp.clock.assign(agents, 0);
     warp.clock[index] = 1;
     warp.defined.assign(size_t(program.trackedRegisters), 0);
+    warp.wgmmaRegisters.assign(program.wgmmaNames.size(), {});
+    warp.wgmmaFences = 0;
     warp.local.assign(size_t(program.localBytes) * kLanes, 0xff);
     warp.copies.pending.clear();
     warp.copies.groups.clear();
@@ -145,7 +147,7 @@ void startCta(Machine &machine, Cta &cta, uint32_t linear) {
     barrier.clock.assign(agents, 0);
   }
   if (machine.options.check)
-    cta.shadow.reset(uint32_t(cta.shared.size()), int(agents));
+    cta.shadow.reset(uint32_t(cta.shared.size()), cta.readers());
   startHopper(cta);
 }
 

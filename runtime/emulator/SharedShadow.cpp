@@ -4,11 +4,11 @@
 
 namespace attnc::emulator {
 
-void SharedShadow::reset(uint32_t bytes, int agentCount) {
-  agents = agentCount;
+void SharedShadow::reset(uint32_t bytes, int readerCount) {
+  readers = readerCount;
   words.assign((bytes + 3) / 4, Word());
-  reads.assign(words.size() * size_t(agents), 0);
-  hasRead.assign(size_t(agents), false);
+  reads.assign(words.size() * size_t(readers), 0);
+  hasRead.assign(size_t(readers), false);
 }
 
 namespace {
@@ -67,7 +67,7 @@ SharedShadow::Verdict SharedShadow::write(const Access &access, uint32_t address
       verdict = {problem, other, 4 * word};
   };
   const uint32_t first = address / 4, end = (address + bytes + 3) / 4;
-  for (int agent = 0; agent < agents; ++agent) {
+  for (int agent = 0; agent < readers; ++agent) {
     if (agent == access.agent || !hasRead[size_t(agent)])
       continue;
     uint32_t *const seen = readsOf(agent);

@@ -31,7 +31,8 @@ public:
     uint32_t address = 0;
   };
 
-  void reset(uint32_t bytes, int agents);
+  // Agents from `readers` on never read.
+  void reset(uint32_t bytes, int readers);
   // The access must lie inside. Reports the first problem and forgets it.
   Verdict read(const Access &access, uint32_t address, uint32_t bytes);
   Verdict write(const Access &access, uint32_t address, uint32_t bytes);
@@ -52,7 +53,7 @@ private:
   std::vector<Word> words;
   std::vector<uint32_t> reads; // by agent, then word
   std::vector<bool> hasRead;   // by agent: those that never read need no look
-  int agents = 0;
+  int readers = 0;
 };
 
 } // namespace attnc::emulator

@@ -109,12 +109,11 @@ Result<TensorMap> decodeTensorMap(const void *bytes) {
 }
 
 Status checkBox(const TensorMap &map, std::span<const int32_t> coordinates, size_t sharedBytes, uint32_t address) {
-  constexpr uint32_t kAlignment = 128;
   if (coordinates.size() != map.rank)
     return invalid(std::to_string(coordinates.size()) + " coordinates for rank " + std::to_string(map.rank));
-  if (address % kAlignment != 0)
+  if (address % kBoxAlignment != 0)
     return invalid("the box's shared address " + std::to_string(address) + " is not a multiple of " +
-                   std::to_string(kAlignment));
+                   std::to_string(kBoxAlignment));
   if (address > sharedBytes || sharedBytes - address < map.boxBytes())
     return invalid("a box of " + std::to_string(map.boxBytes()) + " bytes at shared address " +
                    std::to_string(address) + " leaves the " + std::to_string(sharedBytes) + " bytes there are");

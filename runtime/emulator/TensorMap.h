@@ -14,6 +14,7 @@
 namespace attnc::emulator {
 
 constexpr int kMaxTmaRank = 5;
+constexpr uint32_t kBoxAlignment = 128; // of a box in shared memory
 constexpr int kTensorMapBytes = 128;
 
 // A tiled tensor map. Dimension 0 is the contiguous one, as in the driver.

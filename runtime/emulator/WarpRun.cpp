@@ -43,7 +43,7 @@ namespace {
 
 // Registers that no path has surely written. Moves hand the state on, anything else must not
 // read what was never written.
-void checkTracked(Warp &warp, const Instruction &i, uint32_t mask) {
+void checkDefined(Warp &warp, const Instruction &i, uint32_t mask) {
   Machine &machine = *warp.cta->machine;
   const auto pc = size_t(&i - machine.program->code.data());
   const TrackedAccess &access = machine.program->tracked[pc];
@@ -59,6 +59,14 @@ void checkTracked(Warp &warp, const Instruction &i, uint32_t mask) {
     uint32_t &state = warp.defined[size_t(index)];
     state = (state & ~mask) | (mask & (access.isMove && access.reads.size() == 1 ? defined : kAllLanes));
   }
+}
+
+void checkTracked(Warp &warp, const Instruction &i, uint32_t mask) {
+  const Program &program = *warp.cta->machine->program;
+  if (!program.tracked.empty())
+    checkDefined(warp, i, mask);
+  if (!program.wgmmaAccesses.empty())
+    checkWgmmaRegisters(warp, i);
 }
 
 } // namespace

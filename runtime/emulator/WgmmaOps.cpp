@@ -1,7 +1,7 @@
 // wgmma: the four warps of a warpgroup meet at each instruction, as the hardware runs it once
 // for all of them; one lane of the group may then release a buffer for all. Operands in shared
 // memory are read by the warpgroup's engine, whose reads end for the checker at wait_group. The
-// accumulators are written at once.
+// accumulators are written at once, but the checker takes them for busy until then.
 #include <algorithm>
 
 #include "runtime/emulator/Barriers.h"
@@ -10,45 +10,17 @@
 #include "runtime/emulator/MemoryAccess.h"
 #include "runtime/emulator/ProgramBuilder.h"
 #include "runtime/emulator/WarpCollectives.h"
+#include "runtime/emulator/Warpgroups.h"
 
 namespace attnc::emulator {
 
 namespace {
 
 constexpr auto kWgmma = InstructionClass::Wgmma;
-constexpr int kWarpsOfGroup = 4;
 
 // `detail` of a product: n in the low nine bits, then these.
 constexpr uint32_t kIsBrain = 1 << 9, kTransposesA = 1 << 10, kTransposesB = 1 << 11, kNegatesA = 1 << 12,
                    kNegatesB = 1 << 13, kIsAInRegisters = 1 << 14, kNegatesScale = 1 << 15;
-
-// Runs `action` on the group when its last warp is here; the others wait till then.
-template <typename Action> Flow meet(Warp &warp, const Instruction &i, uint32_t mask, Action action) {
-  Cta &cta = *warp.cta;
-  if (!isWholeWarp(warp, i, mask))
-    return Flow::Next;
-  const auto index = size_t(warp.index) / kWarpsOfGroup;
-  Warpgroup &group = cta.hopper->warpgroups[index];
-  if (group.arrived > 0 && group.at != &i)
-    cta.machine->report(FindingKind::BarrierMisuse, warp, 0, i,
-                        "the warps of a warpgroup are at different wgmma instructions");
-  group.at = &i;
-  if (++group.arrived < kWarpsOfGroup) {
-    warp.state = Warp::State::Blocked;
-    warp.waitingAt = &i;
-    return Flow::Block;
-  }
-  group.arrived = 0;
-  Warp *const warps = &cta.warps[index * kWarpsOfGroup];
-  action(group, warps);
-  for (int k = 0; k < kWarpsOfGroup; ++k)
-    if (warps[k].state == Warp::State::Blocked && warps[k].waitingBarrier < 0) {
-      warps[k].state = Warp::State::Ready;
-      warps[k].waitingAt = nullptr;
-    }
-  ++cta.machine->events;
-  return Flow::Next;
-}
 
 void checkOperand(Warp &warp, const Instruction &i, const SharedShadow::Access &access, uint64_t bits, Major major,
                   int extent) {
@@ -63,7 +35,7 @@ void checkOperand(Warp &warp, const Instruction &i, const SharedShadow::Access &
 }
 
 Flow runProduct(Warp &warp, const Instruction &i, uint32_t mask) {
-  return meet(warp, i, mask, [&](Warpgroup &group, Warp *warps) {
+  return meetWarpgroup(warp, i, mask, [&](Warpgroup &group, Warp *warps) {
     Cta &cta = *warp.cta;
     Machine &machine = *cta.machine;
     const int32_t *slots = machine.program->operands.data() + i.operands;
@@ -90,6 +62,8 @@ Flow runProduct(Warp &warp, const Instruction &i, uint32_t mask) {
     }
     ++group.time;
     if (warp.isChecked) {
+      for (int w = 0; w < kWarpsOfGroup; ++w)
+        startProduct(warps[w], i, group.time);
       std::vector<uint32_t> clock = warps[0].clock;
       for (int w = 1; w < kWarpsOfGroup; ++w)
         joinClock(clock, warps[w].clock);
@@ -102,20 +76,25 @@ Flow runProduct(Warp &warp, const Instruction &i, uint32_t mask) {
     }
     if (Status status = runWgmma(wgmma, cta.shared); !status)
       machine.report(FindingKind::OutOfBounds, warp, 0, i, status.error().message);
+    return true;
   });
 }
 
 Flow runFence(Warp &warp, const Instruction &i, uint32_t mask) {
   isWholeWarp(warp, i, mask);
+  ++warp.wgmmaFences;
   return Flow::Next;
 }
 
 Flow runCommit(Warp &warp, const Instruction &i, uint32_t mask) {
-  return meet(warp, i, mask, [&](Warpgroup &group, Warp *) { group.commits.push_back(group.time); });
+  return meetWarpgroup(warp, i, mask, [](Warpgroup &group, Warp *) {
+    group.commits.push_back(group.time);
+    return true;
+  });
 }
 
 Flow runWait(Warp &warp, const Instruction &i, uint32_t mask) {
-  return meet(warp, i, mask, [&](Warpgroup &group, Warp *warps) {
+  return meetWarpgroup(warp, i, mask, [&](Warpgroup &group, Warp *warps) {
     while (int64_t(group.commits.size()) > i.immediate) {
       group.done = group.commits.front();
       group.commits.pop_front();
@@ -123,6 +102,7 @@ Flow runWait(Warp &warp, const Instruction &i, uint32_t mask) {
     const auto agent = size_t(warp.cta->warpgroupAgent(warp.index / kWarpsOfGroup));
     for (int w = 0; w < kWarpsOfGroup; ++w)
       warps[w].clock[agent] = std::max(warps[w].clock[agent], group.done);
+    return true;
   });
 }
 
@@ -183,6 +163,7 @@ void decodeProduct(Form &form) {
   i.detail |= form.needConstant(form.operand(count - 1)) != 0 ? kTransposesB : 0;
   // What scale-d discards need not have been written.
   form.isMove = true;
+  form.isProduct = true;
   form.use(kWgmma, runProduct);
 }
 

@@ -135,8 +135,6 @@ Outcome runKernel(const Generation &generation, const Module &module, const Prob
   return outcome;
 }
 
-const AsyncPolicy kPolicies[] = {AsyncPolicy::Latest, AsyncPolicy::Eager, AsyncPolicy::Random};
-
 void expectCorrect(const Generation &generation, std::initializer_list<int> lengths, double tolerance) {
   const auto module = compileKernel(generation, 0);
   if (!module)
@@ -144,26 +142,21 @@ void expectCorrect(const Generation &generation, std::initializer_list<int> leng
   for (int length : lengths) {
     const Problem problem(generation, 2, length);
     std::vector<uint16_t> bits;
-    for (AsyncPolicy policy : kPolicies)
-      for (uint64_t seed : {0, 11}) {
-        Options options;
-        options.async = policy;
-        options.seed = seed;
-        options.residentCtas = seed == 0 ? 1 : 0;
-        const Outcome outcome = runKernel(generation, *module, problem, options);
-        ASSERT_EQ(outcome.result.texts(), "") << "length " << length;
-        EXPECT_LT(problem.error(outcome.out, outcome.lse), tolerance) << "length " << length;
-        if (bits.empty())
-          bits = outcome.out;
-        EXPECT_EQ(bits, outcome.out) << "length " << length << " seed " << seed;
-      }
+    for (const Options &options : allSchedules()) {
+      const Outcome outcome = runKernel(generation, *module, problem, options);
+      ASSERT_EQ(outcome.result.texts(), "") << "length " << length;
+      EXPECT_LT(problem.error(outcome.out, outcome.lse), tolerance) << "length " << length;
+      if (bits.empty())
+        bits = outcome.out;
+      EXPECT_EQ(bits, outcome.out) << "length " << length << " seed " << options.seed;
+    }
   }
 }
 
-// What a seeded bug must lead to, under the two policies together.
+// What a seeded bug must lead to under every schedule.
 struct Seeded {
   int bug;
-  std::vector<FindingKind> kinds; // any of them under each policy; empty: only the numbers tell
+  std::vector<FindingKind> kinds; // any of them; empty: only the numbers tell
 };
 
 void expectSeen(const Generation &generation, const Seeded &seeded, int length) {
@@ -171,9 +164,7 @@ void expectSeen(const Generation &generation, const Seeded &seeded, int length) 
   if (!module)
     GTEST_SKIP() << "NVRTC is not installed";
   const Problem problem(generation, 1, length);
-  for (AsyncPolicy policy : {AsyncPolicy::Latest, AsyncPolicy::Eager}) {
-    Options options;
-    options.async = policy;
+  for (const Options &options : allSchedules()) {
     const Outcome outcome = runKernel(generation, *module, problem, options);
     ASSERT_EQ(outcome.result.error, "");
     if (seeded.kinds.empty()) {
@@ -236,23 +227,38 @@ TEST_P(HopperBugs, IsSeen) { expectSeen(kHopper, GetParam(), 512); }
 
 using enum FindingKind;
 
-INSTANTIATE_TEST_SUITE_P(Kernels, AmpereBugs,
-                         testing::Values(Seeded{1, {SharedRace}}, // no barrier before a stage is filled again
-                                         Seeded{2,
-                                                {UninitialisedShared, SharedRace}}, // waits for one copy group too few
-                                         Seeded{3, {UninitialisedShared, SharedRace}}, // no barrier after the wait
-                                         Seeded{4, {OutOfBounds}},                     // rows past the end are fetched
-                                         Seeded{5, {UninitialisedShared}},             // the first tile of v never is
-                                         Seeded{6, {BarrierDivergence}},               // a barrier in a branch
-                                         Seeded{8, {}}));                              // fragments swapped
+const Seeded kAmpereBugs[] = {
+    {1, {SharedRace}},                                       // no barrier before a stage is filled again
+    {2, {UninitialisedShared, SharedRace}},                  // waits for one copy group too few
+    {3, {UninitialisedShared, SharedRace}},                  // no barrier after the wait
+    {4, {OutOfBounds}},                                      // rows past the end are fetched
+    {5, {UninitialisedShared}},                              // the first tile of v never is
+    {6, {BarrierDivergence}},                                // a barrier in a branch
+    {8, {}},                                                 // fragments swapped
+    {9, {UninitialisedShared, SharedRace, AsyncNotAwaited}}, // waits for no copy
+    {10, {OutOfBounds}},                                     // rows past the end are stored
+    {11, {WriteConflict}},                                   // all CTAs write the first rows' sums
+    {12, {FloatAtomic}},                                     // sums are added up
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, AmpereBugs, testing::ValuesIn(kAmpereBugs));
 
-INSTANTIATE_TEST_SUITE_P(Kernels, HopperBugs,
-                         testing::Values(Seeded{1, {Deadlock}},                        // an arrival that nobody makes
-                                         Seeded{2, {UninitialisedShared, SharedRace}}, // the consumer does not wait
-                                         Seeded{3, {UninitialisedShared, SharedRace}}, // too few bytes announced
-                                         Seeded{4, {BarrierMisuse, Deadlock, SharedRace}}, // the producer does not wait
-                                         Seeded{5, {}}, // a wrong stride in a descriptor
-                                         Seeded{6,
-                                                {UninitialisedShared, SharedRace}})); // stored before all have written
+const Seeded kHopperBugs[] = {
+    {1, {Deadlock}},                                  // an arrival that nobody makes
+    {2, {UninitialisedShared, SharedRace}},           // the consumer does not wait
+    {3, {UninitialisedShared, SharedRace}},           // too few bytes announced
+    {4, {BarrierMisuse, Deadlock, SharedRace}},       // the producer does not wait
+    {5, {}},                                          // a wrong stride in a descriptor
+    {6, {UninitialisedShared, SharedRace}},           // stored before all have written
+    {7, {Deadlock}},                                  // the producer waits for the wrong parity
+    {8, {UninitialisedShared, SharedRace, Deadlock}}, // the consumer does
+    {9, {UninitialisedShared, SharedRace}},           // no bytes announced
+    {10, {Misaligned}},                               // a box at 16 bytes past its place
+    {11, {MissingFence}},                             // no wgmma.fence
+    {12, {AsyncNotAwaited}},                          // no wgmma.commit_group
+    {13, {AsyncNotAwaited, SharedRace}},              // no wgmma.wait_group
+    {14, {Deadlock}},                                 // one warp of four gives its registers back
+    {15, {WriteConflict}},                            // all CTAs write the first rows' sums
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, HopperBugs, testing::ValuesIn(kHopperBugs));
 
 } // namespace attnc::emulator

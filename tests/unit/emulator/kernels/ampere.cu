@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(128)
     asm volatile("cp.async.commit_group;" ::: "memory");
 #if BUG == 2
     asm volatile("cp.async.wait_group 2;" ::: "memory");
-#else
+#elif BUG != 9
     asm volatile("cp.async.wait_group 1;" ::: "memory");
 #endif
 #if BUG != 3
@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(128)
     l += __shfl_xor_sync(~0U, l, 2);
     const float inverse = __fdividef(1.0F, l);
     const int row = firstQuery + warp * 16 + (lane >> 2) + h * 8;
-    if (row < length) {
+    if (BUG == 10 || row < length) {
 #if BUG == 6
       if (h == 0)
         __syncthreads();
@@ -183,7 +183,11 @@ extern "C" __global__ void __launch_bounds__(128)
       for (int n = 0; n < 8; ++n)
         *(u32 *)(out + u64(row) * 64 + n * 8 + (lane & 3) * 2) = pack(o[n][2 * h] * inverse, o[n][2 * h + 1] * inverse);
       if ((lane & 3) == 0)
-        lse[row] = rowMax[h] * scaleLog2 * 0.69314718056F + __logf(l);
+#if BUG == 12
+        atomicAdd(lse + row, rowMax[h] * scaleLog2 * 0.69314718056F + __logf(l));
+#else
+        lse[BUG == 11 ? row - firstQuery : row] = rowMax[h] * scaleLog2 * 0.69314718056F + __logf(l);
+#endif
     }
   }
 }

@@ -84,9 +84,19 @@ __device__ void multiplyRegisters(float (&d)[32], const u32 *a, u64 b) {
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
+__device__ void fenceProducts() {
+#if BUG != 11
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+
 __device__ void finishProducts() {
+#if BUG != 12
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+#if BUG != 13
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#endif
 }
 
 } // namespace
@@ -110,14 +120,18 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   }
   __syncthreads();
   if (group == 1) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    if (BUG != 14 || warp == 0)
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (thread == 0) {
-      arriveExpecting(queriesFull, 8192);
-      loadBox(queries, &q, queriesFull, firstRow + firstQuery);
+      if (BUG == 9)
+        arrive(queriesFull);
+      else
+        arriveExpecting(queriesFull, 8192);
+      loadBox(BUG == 10 ? queries + 16 : queries, &q, queriesFull, firstRow + firstQuery);
       for (int tile = 0; tile < tileCount; ++tile) {
         const int stage = tile & 1, parity = tile >> 1 & 1;
 #if BUG != 4
-        wait(empty + 8 * stage, parity ^ 1);
+        wait(empty + 8 * stage, BUG == 7 ? parity : parity ^ 1);
 #endif
         arriveExpecting(full + 8 * stage, BUG == 3 ? 8192 : 16384);
         loadBox(keys + 8192 * stage, &k, full + 8 * stage, firstRow + tile * 64);
@@ -132,10 +146,10 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   for (int tile = 0; tile < tileCount; ++tile) {
     const int stage = tile & 1, parity = tile >> 1 & 1;
 #if BUG != 2
-    wait(full + 8 * stage, parity);
+    wait(full + 8 * stage, BUG == 8 ? parity ^ 1 : parity);
 #endif
     float s[32];
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    fenceProducts();
 #pragma unroll
     for (int step = 0; step < 4; ++step)
       multiplyShared(s, descriptor(queries + 32 * step, 16, 1024),
@@ -167,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 #pragma unroll
     for (int i = 0; i < 16; ++i)
       p[i] = pack(s[2 * i], s[2 * i + 1]);
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    fenceProducts();
 #pragma unroll
     for (int step = 0; step < 4; ++step)
       multiplyRegisters(o, p + 4 * step, descriptor(values + 8192 * stage + 2048 * step, 8192, 1024));
@@ -204,6 +218,6 @@ extern "C" __global__ void __launch_bounds__(256, 1)
   }
   if ((lane & 3) == 0)
     for (int h = 0; h < 2; ++h)
-      lse[firstRow + firstQuery + warp * 16 + (lane >> 2) + 8 * h] =
+      lse[firstRow + (BUG == 15 ? 0 : firstQuery) + warp * 16 + (lane >> 2) + 8 * h] =
           rowMax[h] * scaleLog2 * 0.69314718056F + __logf(sum[h]);
 }
