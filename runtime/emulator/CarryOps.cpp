@@ -29,9 +29,9 @@ template <typename T> WithCarry<T> addWithCarry(T a, T b, bool carry) {
 // What is added to c: half of a product. S says whose sign the factors have.
 template <typename S>
 std::make_unsigned_t<S> halfOfProduct(std::make_unsigned_t<S> a, std::make_unsigned_t<S> b, bool isHigh) {
-  const auto product = static_cast<unsigned __int128>(static_cast<__int128>(S(a)) * static_cast<__int128>(S(b)));
-  const auto unsignedProduct = static_cast<unsigned __int128>(a) * b;
-  const auto whole = std::is_signed_v<S> ? product : unsignedProduct;
+  // Widened by sign, then multiplied modulo 2^128, where no sign matters.
+  auto widen = [](S factor) { return static_cast<unsigned __int128>(static_cast<__int128>(factor)); };
+  const unsigned __int128 whole = widen(S(a)) * widen(S(b));
   return std::make_unsigned_t<S>(isHigh ? whole >> (8 * sizeof(S)) : whole);
 }
 
