@@ -87,10 +87,16 @@ def test_a_missing_nvrtc_is_explained(attnc):
     assert "attnc_forward" in attnc("dump", "std:causal", "--emit=cuda").stdout
 
 
-def test_running_is_refused_by_name(attnc, rng):
-    x = rng.standard_normal((1, 1, 8, 64)).astype("float32")
-    for name in ("q", "k", "v"):
-        attnc.save(name + ".npy", x)
-    message = attnc("run", "std:causal", "--query=q.npy", "--key=k.npy", "--value=v.npy", "--target=sm_80",
-                    code=1).stderr
-    assert "sm_80" in message and "not run yet" in message
+def test_running_says_what_is_missing(attnc, rng):
+    def run(dtype, target, code):
+        x = rng.standard_normal((1, 1, 8, 64)).astype(dtype)
+        for name in ("q", "k", "v"):
+            attnc.save(name + ".npy", x)
+        return attnc("run", "std:causal", "--query=q.npy", "--key=k.npy", "--value=v.npy", f"--target={target}",
+                     "--compare", code=code)
+
+    assert "CUDA kernels take f16 and bf16" in run("float32", "sm_80", 1).stderr
+    attnc.environment["ATTNC_CUDA_DRIVER"] = "/nonexistent/libcuda.so"
+    message = run("float16", "sm_80", 1).stderr
+    assert "sm_80" in message and "/nonexistent/libcuda.so" in message and "emulated device" in message
+    assert "within the tolerance" in run("float16", "emulated", 0).stdout
